@@ -74,9 +74,10 @@ class Disagreement(NamedTuple):
     """False where all of it is an endpoint that gives different clients different IDs: a proxy may rename topics."""
 
 
-def disagreements(topic: Topic, context: CheckContext) -> Iterator[Disagreement]:
-    """The pairs of IDs that are both stated without an end, by their order."""
+def disagreements(topic: Topic, context: CheckContext, among: Collection[str] | None = None) -> Iterator[Disagreement]:
+    """The pairs of IDs that are both stated without an end, by their order; of all IDs, or among some."""
     ids = {claim["topic_id"] for claim in topic.bindings} - {None, METADATA_LOG}
+    ids = ids if among is None else ids.intersection(among)
     since_ns = current_ns(topic)
     if len(ids) > 1 and since_ns > ALWAYS:
         ids -= {claim["topic_id"] for claim in topic.bindings if claim.first.ts_ns < since_ns}
@@ -90,7 +91,7 @@ def disagreements(topic: Topic, context: CheckContext) -> Iterator[Disagreement]
     for ids_of in combinations(sorted(by_id), 2):
         mine, theirs = (by_id[topic_id] for topic_id in ids_of)
         if ZERO in ids_of:
-            pairs = lacking(topic, mine, theirs, own, context)
+            pairs = lacking(topic, mine, theirs, own)
         else:
             pairs = [(a, b) for a in lasting(mine, theirs, grace_ns) for b in theirs if disagree(a, b, grace_ns)]
         sure = without_proxies(pairs, own)
@@ -122,28 +123,25 @@ def disagree(one: StatedId, other: StatedId, grace_ns: int) -> bool:
     return min(one.last_ns, other.last_ns) >= max(again[0], again[1]) + grace_ns
 
 
-def lacking(
-    topic: Topic, mine: Sequence[StatedId], theirs: Sequence[StatedId], own: Collection[str], context: CheckContext
-) -> list[Pair]:
+def lacking(topic: Topic, mine: Sequence[StatedId], theirs: Sequence[StatedId], own: Collection[str]) -> list[Pair]:
     """Pairs of which one states no ID, and must have the other's: not where controllers send requests without IDs, as
     by an inter-broker protocol before 2.8. Brokers have their IDs from there.
     """
     if any(claim["topic_id"] is None and claim["source"] in CONTROL for claim in topic.bindings):
         return []
     nones, others = (mine, theirs) if mine[0].topic_id == ZERO else (theirs, mine)
-    found = [(none, one) for none in nones for one in others if lacks(none, one, others, own, context)]
+    found = [(none, one) for none in nones for one in others if lacks(none, one, others, own, topic)]
     return found if nones is mine else [(one, none) for none, one in found]
 
 
-def lacks(
-    none: StatedId, one: StatedId, others: Sequence[StatedId], own: Collection[str], context: CheckContext
-) -> bool:
+def lacks(none: StatedId, one: StatedId, others: Sequence[StatedId], own: Collection[str], topic: Topic) -> bool:
     """Whether who states no ID must have this one."""
+    context = topic.context
     grace_ns, endpoint = context.settings.broker_grace_ns, at_endpoint(none)
     if none.authority != BROKER:
         return one.party == none.party and disagree(none, one, grace_ns)
     if at_endpoint(one) == endpoint:
-        return disagree(none, one, grace_ns) and in_turns(none, one)
+        return disagree(none, one, grace_ns) and in_turns(none.spans, one.spans)
     if endpoint not in own:
         return False
     if one.authority == CONTROLLER:
@@ -153,9 +151,18 @@ def lacks(
     also = {at_endpoint(other) for other in others if other.authority == BROKER and disagree(none, other, grace_ns)}
     given = any(other.authority != BROKER for other in others)
     lasts_ns = min(none.last_ns, one.last_ns) - max(none.first_ns, one.first_ns)
-    return given or (
-        len(also.intersection(own)) >= WITNESSES and lasts_ns >= context.settings.roll_window_s * SECOND_NS
+    return (
+        given
+        or names_others(none, topic, context)
+        or (len(also.intersection(own)) >= WITNESSES and lasts_ns >= context.settings.roll_window_s * SECOND_NS)
     )
+
+
+def names_others(none: StatedId, topic: Topic, context: CheckContext) -> bool:
+    """Whether a server gives or got IDs of other topics meanwhile: a controller assigns those of all topics at once."""
+    endpoint, grace_ns = at_endpoint(none), context.settings.broker_grace_ns
+    named = (claim for claim in context.claims("names", topic.group, "server") if claim["endpoint"] == endpoint)
+    return any(min(c.last.ts_ns, none.last_ns) - max(c.first.ts_ns, none.first_ns) >= grace_ns for c in named)
 
 
 WITNESSES = 2
@@ -164,16 +171,22 @@ TURNS = 3
 """An ID that goes and comes back so often in answers of one server was not taken away by its controller."""
 
 
-def in_turns(one: StatedId, other: StatedId) -> bool:
-    """Whether a server gives both by turns. A controller that takes IDs away, and the next one that gives them back,
+def in_turns(one: Sequence[Span], other: Sequence[Span]) -> bool:
+    """Whether a party gives both by turns. A controller that takes IDs away, and the next one that gives them back,
     are two.
     """
-    both = sorted([(begin, True) for begin, _ in one.spans] + [(begin, False) for begin, _ in other.spans])
+    both = sorted([(begin, True) for begin, _ in one] + [(begin, False) for begin, _ in other])
     return sum(before != after for (_, before), (_, after) in pairwise(both)) > TURNS
 
 
+OF_ONE_LISTENER = {"Metadata", "DescribeCluster", "LeaderAndIsr"}
+"""APIs whose messages name brokers by the listener on which they are sent. Registrations name all listeners."""
+
+
 def own_endpoints(group: Group, context: CheckContext) -> set[str]:
-    """Endpoints that accepted what only nodes send each other: a node's own, and no proxy."""
+    """Endpoints that accepted what only nodes send each other: a node's own, and no proxy. So are those that they list,
+    which are of the same listener.
+    """
     context.watch()
     kinds = ("control", "broker_epoch")
     between = (claim for kind in kinds for claim in context.claims(kind, group, "server"))
@@ -181,7 +194,8 @@ def own_endpoints(group: Group, context: CheckContext) -> set[str]:
     for broker in sorted(group.brokers):
         followed = context.claims("follower", group, "follower", str(broker))
         found |= {claim["endpoint"] for claim in followed if claim.peak.get("granted") == 1}
-    return found
+    listed = (one for one in context.claims("address", group, "server") if one.first.api in OF_ONE_LISTENER)
+    return found | {one["address"] for one in listed if one["endpoint"] in found}
 
 
 def without_proxies(pairs: list[Pair], own: Collection[str]) -> list[Pair]:

@@ -29,7 +29,7 @@ from wirecheck.judge.checks.shapes import (
     start_ns,
     whole,
 )
-from wirecheck.judge.checks.statements import own_endpoints
+from wirecheck.judge.checks.statements import in_turns, own_endpoints, spans
 from wirecheck.judge.claims.claim import ZERO, Claim, Key, Subject
 from wirecheck.judge.claims.kinds import FORWARDED
 from wirecheck.judge.claims.outcomes import SUCCESS
@@ -242,14 +242,17 @@ def topic_id_lost(subject: Subject, group: Group, context: CheckContext) -> Iter
 def renumbered(topic: Topic, old: History, new: History) -> bool:
     if recreation(topic, old, new) is not None or not ordered(new):
         return False
+    grace_ns = topic.context.settings.broker_grace_ns
+    if any(claim["source"] in CONTROL and goes_on(claim, new.born_ns, grace_ns) for claim in old.bindings):
+        return False  # the old ID was not replaced: it is ordered beside the new one
     common = old.epochs.keys() & new.epochs.keys()
-    goes_on = all(new.epochs[p][0] >= old.epochs[p][1] for p in common)
+    continues = all(new.epochs[p][0] >= old.epochs[p][1] for p in common)
     before, after = replicas(old, common), replicas(new, common)
     moved = {partition for partition in common if before.get(partition) != after.get(partition)}
     led_on = any(new.epochs[p][0] > 0 for p in common)
     stated = by_key(old.partitions, "partition") if moved else {}
     return (
-        goes_on
+        continues
         and led_on
         and all(reassigned(stated.get((p,), []), before.get(p), after.get(p), new.epochs[p][0]) for p in moved)
     )
@@ -473,8 +476,8 @@ def topic_flips_between_ids(subject: Subject, group: Group, context: CheckContex
         if old.generation != new.generation:
             continue
         orders = [claim for claim in old.bindings if claim["source"] in CONTROL]
-        again = [claim for claim in orders if claim.last.ts_ns > new.born_ns + grace_ns]
         bound = [claim for claim in new.bindings if claim["source"] in (*CONTROL, "metadata-log")]
+        again = [c for c in orders if c.last.ts_ns > new.born_ns + grace_ns and not is_beside(c, bound)]
         if again and bound and not rejected(again, context, group):
             sides = (first_of(old.first), first_of(new.first), *map(last_of, again))
             time = clock(max(claim.last.ts_ns for claim in again))
@@ -487,6 +490,12 @@ def topic_flips_between_ids(subject: Subject, group: Group, context: CheckContex
             sides = (first_of(old.first), first_of(new.first), *(last_of(claim) for claim, _ in back))
             about = {"brokers": brokers_of([claim for claim, _ in back], context), "first_ns": since_ns, "words": words}
             yield two_ids(topic, old.topic_id, new.topic_id, sides, count=len(back), **about)
+
+
+def is_beside(claim: Claim, bound: list[Claim]) -> bool:
+    """Whether a controller sends this ID and the new one by turns: TID006 says so."""
+    by_it = (other for other in bound if (other["source"], other["by"]) == (claim["source"], claim["by"]))
+    return any(in_turns(spans(claim), spans(other)) for other in by_it)
 
 
 def in_answers(nodes: list[str]) -> str:
@@ -525,16 +534,26 @@ def requests_disagree_on_topic_id(subject: Subject, group: Group, context: Check
     claims.sort(key=lambda claim: (claim.first, repr(claim.key)))
     for _, of_controller in gathered(claims, "by"):
         for one, other in combinations(of_controller, 2):
-            if one["topic_id"] == other["topic_id"] or one["source"] == other["source"]:
+            if one["topic_id"] == other["topic_id"]:
                 continue
-            overlap_ns = min(one.last.ts_ns, other.last.ts_ns) - max(one.first.ts_ns, other.first.ts_ns)
-            if overlap_ns > context.settings.broker_grace_ns or side_by_side(one, other, topic, context):
+            if go_on_beside(one, other, topic, context):
                 words = {"by": controllers_named([one["by"]])}
                 words |= {which: f"{c['topic_id']} in {c.first.api}" for which, c in (("one", one), ("other", other))}
                 about = {"brokers": (int(one["by"].partition("@")[0]),), "count": one.count + other.count}
                 about["first_ns"] = max(one.first.ts_ns, other.first.ts_ns)
                 yield two_ids(topic, one["topic_id"], other["topic_id"], ends([one, other]), **about, words=words)
     yield from unheeded(topic, claims, context)
+
+
+def go_on_beside(one: Claim, other: Claim, topic: Topic, context: CheckContext) -> bool:
+    """Whether two orders of one controller, with two IDs, go on beside each other: in two kinds of requests, or by
+    turns in one kind, as to two brokers.
+    """
+    lasts_ns = min(one.last.ts_ns, other.last.ts_ns) - max(one.first.ts_ns, other.first.ts_ns)
+    lasts = lasts_ns > context.settings.broker_grace_ns
+    if one["source"] == other["source"]:
+        return lasts and in_turns(spans(one), spans(other))
+    return lasts or side_by_side(one, other, topic, context)
 
 
 def two_ids(topic: Topic, one: str, other: str, sides: tuple[Side, ...], **columns: Any) -> Evidence:

@@ -92,6 +92,24 @@ def tid020_fires__a_broker_names_no_id(lab):
     KINDS["metadata"].states(lab, TIMES, NO_ID, B2)
 
 
+def tid020_fires__no_id_beside_ids_of_other_topics(lab):
+    """Two brokers, of which one has the IDs of all topics but one. No controller names that one."""
+    names_no_id(lab, [("payments", NO_ID), ("orders", ID_1)])
+
+
+def tid020_near_miss__a_broker_without_any_ids(lab):
+    """It may be of a release without IDs; a roll takes its time."""
+    names_no_id(lab, [("payments", NO_ID)])
+
+
+def names_no_id(lab, named):
+    node_beats(lab, 20, TIMES, host="10.0.0.2", broker=2)
+    KINDS["fetch-by-id"].states(lab, TIMES, ID_1, B1)
+    for at in TIMES:
+        lab.metadata(at, [("payments", ID_2), ("orders", ID_1)], server=B1)
+        lab.metadata(at, named, server=B2)
+
+
 def tid020_near_miss__a_controller_without_ids(lab):
     """While the inter-broker protocol is rolled up, and back for a time, controllers' requests carry no IDs."""
     for begin, topic_id, version in ((0, ID_1, 7), (60, None, 6), (120, ID_1, 7), (180, None, 6), (240, ID_1, 7)):

@@ -292,6 +292,23 @@ def tid006_fires__a_broker_goes_on(lab):
         lab.metadata(at, [("orders", ID_1)])
 
 
+def by_turns(lab, *, epochs=(1, 1)):
+    """One ID to broker 1, another one to broker 2, by turns. Only the leaders that the requests list join the two."""
+    leaders = [{"brokerId": n, "hostName": f"10.0.0.{n}", "port": 9092} for n in (1, 2)]
+    for at in range(0, 120, 10):
+        for server, topic_id, epoch in ((B1, ID_1, epochs[0]), (B2, ID_2, epochs[1])):
+            lab.control(at, "LeaderAndIsr", [("orders", topic_id, 3)], server=server, epoch=epoch, liveLeaders=leaders)
+
+
+def tid006_fires__to_two_brokers(lab):
+    by_turns(lab)
+
+
+def tid006_near_miss__in_two_epochs(lab):
+    """Two controllers: TID003 says who gives the earlier ID again."""
+    by_turns(lab, epochs=(1, 2))
+
+
 def tid006_near_miss__the_former_id_ordered_again(lab):
     ordered_again(lab)
 

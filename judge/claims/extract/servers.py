@@ -92,6 +92,8 @@ def addresses(batch: Batch) -> Iterator[Rows]:
         yield address_rows(brokers, broker, ~of_controllers(brokers))
     if endpoints := batch.lines("UpdateMetadata", "request", "live_brokers.endpoints"):
         yield from accepted(batch, "UpdateMetadata", [address_rows(endpoints, "id")])
+    if leaders := batch.lines("LeaderAndIsr", "request", "live_leaders"):
+        yield from accepted(batch, "LeaderAndIsr", [address_rows(leaders, "broker_id", host="host_name")])
     if listeners := batch.lines("BrokerRegistration", "request", "listeners"):
         yield address_rows(listeners, "broker_id", listeners.other("error_code", absent=-1) == 0)
 
@@ -104,8 +106,9 @@ def of_controllers(nodes: Lines) -> Bools:
     return found
 
 
-def address_rows(lines: Lines, broker: str, good: Bools | bool = True) -> Rows:
-    return lines.states("address", ["@endpoint", addresses_of(lines.table), broker], (lines.size("host") > 0) & good)
+def address_rows(lines: Lines, broker: str, good: Bools | bool = True, *, host: str = "host") -> Rows:
+    key = ["@endpoint", addresses_of(lines.table, host), broker]
+    return lines.states("address", key, (lines.size(host) > 0) & good)
 
 
 def registrations(batch: Batch) -> Iterator[Rows]:
@@ -141,9 +144,9 @@ def registered(endpoint: Endpoint, listeners: Table, node: Ints, message: Ints, 
     return Rows("registered", key, message).where((listeners["host"].length > 0) & good)
 
 
-def addresses_of(table: Table) -> Column:
+def addresses_of(table: Table, host: str = "host") -> Column:
     """host:port of each row."""
-    return spelled(lambda host, port: str(Peer(str(host), port)), texts(table["host"]), Column(table["port"]))
+    return spelled(lambda name, port: str(Peer(str(name), port)), texts(table[host]), Column(table["port"]))
 
 
 def advertised(batch: Batch) -> Iterator[Rows]:

@@ -13,7 +13,7 @@ from wirecheck.judge.results.judged_tables import JUDGED
 
 BUILT = [*catalogue.CHECKS]
 BESIDE_CHECKS = {
-    "who belongs together": {"server:registered", "server:names"},
+    "who belongs together": {"server:registered"},
     "what is judged with what": {"id:creation", "name:stated"},
     "which hosts are unauthenticated": {"link:asked"},
     "whose requests a proxy sends on": {"host:received", "host:sent_on"},
