@@ -62,8 +62,8 @@ CANNOT = {
 OF_REQUESTS = frozenset({harm.NO_RESPONSE, harm.CLOSED, harm.CLOSED_WITHOUT_RESPONSE, harm.UNSUPPORTED})
 """Errors that a request has as a whole; others are counted by partition."""
 WITHOUT_ERROR = frozenset({
-    "CTL018", "GRP007", "TID003", "TID004", "TID006", "TID008", "TID009", "TID011", "TID013", "TID015", "TID016",
-    "TID018", "TID020",
+    "ADM003", "CTL018", "CTL022", "CTL023", "GRP007", "TID003", "TID004", "TID006", "TID008", "TID009", "TID011",
+    "TID013", "TID015", "TID016", "TID018", "TID020", "TID021", "TID022",
 })  # fmt: skip
 """Checks that find what no error code shows."""
 ENDED_BY_A_RESTART = frozenset({"CLI004", "FET001", "FET005", "FET007", "GRP005", "GRP015", "TID005"})

@@ -1,10 +1,12 @@
-"""Claims about CreateTopics requests that meet a rule of KIP-4, with the answer they got.
+"""Claims about CreateTopics requests that meet a rule of KIP-4, with the answer they got; about elections and
+reassignments that were requested.
 
 Rule: only what meets a rule becomes a claim; it is rare, so it is looked at one by one.
 """
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,16 @@ DEFAULT = -1
 """As a count: the broker's own, or given by the assignment."""
 DEFAULTS_SINCE = 4
 """The first version that may leave out counts (KIP-464)."""
+PREFERRED = 0
+"""The type of an election, and what versions without types have."""
+OF_BOTH = ("error_code", "/error_code")
+ASSIGNED = (
+    ("CreateTopics", "topics.assignments", "broker_ids", "topics", ("error_code",)),
+    ("AlterPartitionReassignments", "topics.partitions", "replicas", "responses.partitions", OF_BOTH),
+)
+"""API, what names the replicas of a partition, their column, what answers about the topic or the partition, and its
+error codes.
+"""
 NONE, TIMED_OUT, UNSEEN, LEFT_OUT = 0, 7, -1, -2
 """LEFT_OUT: the response was captured and does not name the topic."""
 REFUSED = (29, 31)
@@ -29,6 +41,40 @@ NO_FAILURE = (LEFT_OUT, UNSEEN, NONE, TIMED_OUT, 36, 41)
 
 
 def claims(batch: Batch) -> Iterator[Rows]:
+    yield from create_rules(batch)
+    yield from odd_assignments(batch)
+    if moving := batch.lines("ListPartitionReassignments", "response", "topics.partitions"):
+        key = "name partition_index adding_replicas @endpoint"
+        yield moving.states("reassigning", key, moving.size("adding_replicas") > 0)
+    if elected := batch.lines("ElectLeaders", "response", "replica_election_results.partition_result"):
+        preferred = (elected["error_code"] == 0) & (elected.other("election_type", absent=0) == PREFERRED)
+        yield elected.states("elected", "topic partition_id @endpoint", preferred)
+
+
+def odd_assignments(batch: Batch) -> Iterator[Rows]:
+    """Partitions that were accepted with a broker twice among their replicas, or with a negative one."""
+    for api, path, replicas, answers, errors in ASSIGNED:
+        asked, answered = batch.lines(api, "request", path), batch.lines(api, "response", answers)
+        if not asked or not answered:
+            continue
+        brokers, offsets = asked.table[replicas].flat()
+        each = [brokers[one:other].tolist() for one, other in pairwise(offsets.tolist())]
+        odd = np.array([len({*one}) < len(one) or min(one, default=0) < 0 for one in each], np.bool_)
+        if not odd.any():
+            continue
+        words = [word for word in ("name", "partition_index") if answered.has(word)]
+        good = np.all([answered[error] == 0 for error in errors], axis=0)
+        accepted = {one for one, granted in zip(keyed(answered, answered.message, words), good, strict=True) if granted}
+        took = np.array([one in accepted for one in keyed(asked, asked.partner, words)], np.bool_)
+        yield asked.states("odd_assignment", ["@who", "name", "partition_index", replicas, f"={api}"], odd & took)
+
+
+def keyed(lines: Lines, message: Ints, words: list[str]) -> Iterator[tuple[Any, ...]]:
+    """Per row its message and these columns."""
+    return zip(message.tolist(), *(lines.column(word).at(np.arange(len(lines))) for word in words), strict=True)
+
+
+def create_rules(batch: Batch) -> Iterator[Rows]:
     topics = batch.lines("CreateTopics", "request", "topics")
     if topics is None:
         return

@@ -1,0 +1,122 @@
+"""Cases of reassignments, requested elections and accepted assignments: CTL022, CTL023, ADM003, in bytes."""
+
+from tests.judge.lab import B2, ID_1
+from wirecheck.decode.connection.exchanges import RESPONSE_UNSEEN
+
+
+def listed(lab, times, adding=(4,), client_id="operator"):
+    """ListPartitionReassignments, as tools ask for it while they wait."""
+    talk = lab.talk(client_id=client_id)
+    for at in times:
+        moving = {
+            "partitionIndex": 0,
+            "replicas": [1, 2, 3, *adding],
+            "addingReplicas": [*adding],
+            "removingReplicas": [],
+        }
+        rows = [{"name": "orders", "partitions": [moving]}] if adding else []
+        talk.ask(at, "ListPartitionReassignments", 0, {"topics": None}, {"topics": rows})
+        lab.until = max(lab.until, at)
+
+
+def ctl022_fires(lab):
+    lab.metadata(0, [("orders", ID_1)])
+    listed(lab, range(10, 700, 30), adding=(2,))
+
+
+def ctl022_fires__to_a_broker_that_does_not_exist(lab):
+    lab.metadata(0, [("orders", ID_1)])
+    listed(lab, range(10, 700, 30))
+
+
+def ctl022_near_miss(lab):
+    """It ends within 10 minutes; later another one begins."""
+    lab.metadata(0, [("orders", ID_1)])
+    listed(lab, range(10, 400, 30), adding=(2,))
+    listed(lab, range(400, 420, 10), adding=())
+    listed(lab, range(430, 700, 30), adding=(3,))
+
+
+def ctl022_cannot_know(lab):
+    """Listed once."""
+    lab.metadata(0, [("orders", ID_1)])
+    listed(lab, [10])
+    lab.metadata(900, [("orders", ID_1)])
+
+
+def elected(lab, *, error=0, kind=0, leader=2, epochs=(4, 4)):
+    """An operator asks for the preferred leader at 60 s; two brokers answer Metadata requests before and after it."""
+    for at in range(0, 180, 10):
+        epoch = epochs[at > 60]
+        lab.metadata(at, [("orders", ID_1, 0, epoch)], leader=leader)
+        lab.metadata(at + 1, [("orders", ID_1, 0, epochs[0])], leader=leader, server=B2)
+    asked = {"electionType": kind, "topicPartitions": [{"topic": "orders", "partitions": [0]}]}
+    result = {"partitionId": 0, "errorCode": error}
+    answer = {"replicaElectionResults": [{"topic": "orders", "partitionResult": [result]}]}
+    lab.talk(client_id="operator").ask(60, "ElectLeaders", 2, asked, answer)
+
+
+def ctl023_fires(lab):
+    elected(lab)
+
+
+def ctl023_near_miss(lab):
+    """It leads already (ELECTION_NOT_NEEDED)."""
+    elected(lab, error=84)
+
+
+def ctl023_near_miss__elected(lab):
+    """Another broker leads soon after it once more; one broker's Metadata is late."""
+    elected(lab, epochs=(4, 5))
+
+
+def ctl023_near_miss__the_preferred_one_leads(lab):
+    elected(lab, leader=1)
+
+
+def ctl023_cannot_know(lab):
+    """The capture ends soon after it."""
+    lab.metadata(0, [("orders", ID_1, 0, 4)], leader=2)
+    elected_at = {"electionType": 0, "topicPartitions": [{"topic": "orders", "partitions": [0]}]}
+    answer = {"topic": "orders", "partitionResult": [{"partitionId": 0, "errorCode": 0}]}
+    lab.talk(client_id="operator").ask(60, "ElectLeaders", 2, elected_at, {"replicaElectionResults": [answer]})
+    lab.metadata(70, [("orders", ID_1, 0, 4)], leader=2)
+
+
+def reassigned(lab, replicas, *, error=0, whole=0):
+    lab.metadata(0, [("orders", ID_1)])
+    asked = [{"name": "orders", "partitions": [{"partitionIndex": 0, "replicas": replicas}]}]
+    answer = [{"name": "orders", "partitions": [{"partitionIndex": 0, "errorCode": error}]}]
+    talk = lab.talk(client_id="operator")
+    talk.ask(1, "AlterPartitionReassignments", 0, {"topics": asked}, {"errorCode": whole, "responses": answer})
+
+
+def adm003_fires(lab):
+    reassigned(lab, [1, 1, 2])
+
+
+def adm003_fires__of_a_new_topic(lab):
+    asked = {"name": "new", "assignments": [{"partitionIndex": 0, "brokerIds": [1, -2]}]}
+    lab.metadata(0, [("orders", ID_1)])
+    lab.talk(client_id="operator").ask(1, "CreateTopics", 7, {"topics": [asked]}, {"topics": [{"name": "new"}]})
+
+
+def adm003_near_miss(lab):
+    """As Kafka answers: INVALID_REPLICA_ASSIGNMENT."""
+    reassigned(lab, [1, 1, 2], error=39)
+
+
+def adm003_near_miss__cancelled(lab):
+    """No replicas take the reassignment back."""
+    reassigned(lab, None)
+
+
+def adm003_near_miss__refused_as_a_whole(lab):
+    reassigned(lab, [1, 1, 2], whole=41)
+
+
+def adm003_cannot_know(lab):
+    lab.metadata(0, [("orders", ID_1)])
+    asked = {"name": "new", "assignments": [{"partitionIndex": 0, "brokerIds": [1, 1]}]}
+    talk = lab.talk(client_id="operator")
+    talk.ask(1, "CreateTopics", 7, {"topics": [asked]}, outcome=RESPONSE_UNSEEN)
