@@ -286,6 +286,16 @@ def seen_whole(
     return not any(BROKEN in partly(client_id, host, endpoint, group, context, since_ns=since_ns) for endpoint in every)
 
 
+def seen_everywhere(client: Subject, since_ns: int, group: Group, context: CheckContext) -> bool:
+    """Whether all brokers of the cluster are captured, and all that a client sent to them, and was answered, on
+    connections that were there at a time or later.
+    """
+    endpoints = set(group.endpoints)
+    known = {claim["address"] for claim in context.claims("address", group, "server")}
+    every = bool(known) and known <= endpoints
+    return every and seen_whole(client[1] or None, client[2], endpoints, group, context, since_ns=since_ns)
+
+
 def all_begun(client_id: str | None, host: str, endpoint: str, group: Group, context: CheckContext) -> bool:
     """Whether every connection of a client began a new fetch session. A connection that continues a session has
     partitions that were requested on another one, perhaps before the capture.

@@ -23,7 +23,7 @@ from wirecheck.judge.checks.shapes import (
     counted,
     gathered,
     resting_on,
-    seen_whole,
+    seen_everywhere,
     servers_of,
 )
 from wirecheck.judge.checks.versions import version_rejected
@@ -225,9 +225,11 @@ def ends_before_its_work(subject: Subject, group: Group, context: CheckContext) 
     _, client_id, host = subject
     found = context.claims("activity", group, *subject)
     asked = {claim["api"] for claim in found}
-    if is_of_node(client_id) or FIND_COORDINATOR not in asked or not asked <= BEFORE_WORK:
+    joined = bool(asked & MEMBERSHIP)
+    step = OFFSET_FETCH if joined else FIND_COORDINATOR
+    if is_of_node(client_id) or step not in asked or not asked <= BEFORE_WORK | (OF_MEMBERS if joined else set()):
         return
-    mine = [claim for claim in found if claim["api"] == FIND_COORDINATOR and claim.succeeded]
+    mine = [claim for claim in found if claim["api"] == step and claim.succeeded]
     if not mine or any(one.streak for one in activities(found, context.settings)):
         return  # what is rejected says more
     context.watch()
@@ -236,10 +238,7 @@ def ends_before_its_work(subject: Subject, group: Group, context: CheckContext) 
     mine_ns = (one.last.ts_ns for one in listings if (one["client_id"] or "") == client_id)
     if max(mine_ns, default=0) >= first_ns + until_ns:
         return  # it looks for topics of a pattern on and on; librdkafka joins once there is one
-    endpoints = set(group.endpoints)
-    known = {claim["address"] for claim in context.claims("address", group, "server")}
-    whole = bool(known) and known <= endpoints and seen_whole(client_id or None, host, endpoints, group, context)
-    if not whole or not context.passed(first_ns + until_ns):
+    if not context.passed(first_ns + until_ns) or not seen_everywhere(subject, first_ns, group, context):
         return
     server = {claim["endpoint"] for claim in mine}
     advertised = context.claims("advertised", group, "server")
@@ -247,8 +246,10 @@ def ends_before_its_work(subject: Subject, group: Group, context: CheckContext) 
     lacks = [api for api in NEW_GROUPS if offered and key_of(api) not in offered]
     words = {
         "client": mine[0]["client_id"] or "a client without an ID",
+        "step": "learned the offsets of its group" if joined else "found its coordinator",
+        "then": "read nothing" if joined else "asked for nothing",
         "since": clock(first_ns),
-        "lacks": f"; the broker does not offer {and_list(lacks)}" if lacks else "",
+        "lacks": "" if joined else f"; the broker does not offer {and_list(lacks)}" if lacks else "",
     }
     yield resting_on(mine, client_id, host, client_ids=(mine[0]["client_id"],), first_ns=first_ns, words=words)
 
@@ -257,6 +258,11 @@ BEFORE_WORK = frozenset(
     {GREETED, "SaslHandshake", "SaslAuthenticate", "Metadata", "FindCoordinator", "GetTelemetrySubscriptions",
      "PushTelemetry"}
 )  # fmt: skip
+MEMBERSHIP = frozenset({"SyncGroup", "ConsumerGroupHeartbeat"})
+"""What a member of a group asks for; a tool that looks at offsets does not."""
+OFFSET_FETCH = "OffsetFetch"
+OF_MEMBERS = MEMBERSHIP | {OFFSET_FETCH, "JoinGroup", "Heartbeat", "LeaveGroup"}
+"""What a consumer does before it reads. It asks for offsets only where partitions are assigned to it."""
 NEW_GROUPS = ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat")
 """KIP-848, KIP-932, KIP-1071: what clients with these protocols send next."""
 

@@ -602,6 +602,83 @@ def cli008_cannot_know(lab):
     finds_its_coordinator(lab, unseen_request_bytes=300)
 
 
+JOINS = (
+    (4, "JoinGroup", 9, {"groupId": "g"}, {"errorCode": 0}),
+    (5, "SyncGroup", 5, {"groupId": "g"}, {"errorCode": 0}),
+    (6, "OffsetFetch", 7, {"groupId": "g", "topics": None}, {"errorCode": 0}),
+)
+
+
+def cli008_fires__joins_and_never_reads(lab):
+    """auto.offset.reset=none: librdkafka stays a member."""
+    beats = [(at, "Heartbeat", 4, {"groupId": "g"}, {"errorCode": 0}) for at in range(9, 100, 3)]
+    finds_its_coordinator(lab, [*JOINS, *beats])
+
+
+def cli008_near_miss__joins_and_reads(lab):
+    finds_its_coordinator(lab, JOINS)
+    lab.fetches([7], ID_1, talk=lab.talks[-1])
+
+
+def cli008_near_miss__a_member_without_partitions(lab):
+    """It asks for no offsets, as nothing is assigned to it."""
+    finds_its_coordinator(lab, JOINS[:2])
+
+
+def ends(lab, error, *then, api="JoinGroup", version=9, at=4, **facts):
+    request = {"groupId": "g"} if api != "InitProducerId" else {"transactionalId": "t"}
+    finds_its_coordinator(lab, [(at, api, version, request, {"errorCode": error}), *then], **facts)
+
+
+def fenced(lab, **facts):
+    facts |= {"over": True, "client_hash": hash_of_client(b"app", 3)[0]}
+    finds_its_coordinator(lab, [*JOINS, (20, "Heartbeat", 4, {"groupId": "g"}, {"errorCode": 82})], **facts)
+
+
+def cli010_fires(lab):
+    """GROUP_AUTHORIZATION_FAILED, once."""
+    ends(lab, 30)
+
+
+def cli010_fires__a_transactional_producer(lab):
+    ends(lab, 53, api="InitProducerId", version=4)
+
+
+def cli010_fires__fenced_and_still_connected(lab):
+    """FENCED_INSTANCE_ID; fetches go on for a while, and its connections are never closed."""
+    fenced(lab)
+    lab.fetches([25, 30], ID_1, talk=lab.talks[-1])
+
+
+def cli010_near_miss(lab):
+    """It joins again, and is a member then."""
+    ends(lab, 30, *((at + 20, *one) for at, *one in JOINS[:2]))
+
+
+def cli010_near_miss__tries_again(lab):
+    """NOT_COORDINATOR is retriable: its client had no time left."""
+    ends(lab, 16)
+
+
+def cli010_near_miss__part_of_the_protocol(lab):
+    """MEMBER_ID_REQUIRED."""
+    ends(lab, 79)
+
+
+def cli010_near_miss__replaced(lab):
+    """A rolling update: the next process has the same group.instance.id, and this one ends."""
+    fenced(lab, close_ns=ns(23), closed_by="client-fin")
+
+
+def cli010_cannot_know(lab):
+    """Bytes of its connection were not captured."""
+    ends(lab, 30, unseen_request_bytes=300)
+
+
+def cli010_cannot_know__the_capture_ends(lab):
+    ends(lab, 30, at=100)
+
+
 def cli006_near_miss__granted_soon(lab):
     """A topic is created, and its ACLs come later."""
     talk = connected(lab)

@@ -1,0 +1,95 @@
+"""CLI010: clients that ask for nothing more once they were answered by an error.
+
+Rule: Kafka itself says after which errors a client tries again. A library passes any other one to its application,
+whose thread often ends with it, without a word on the wire. What is part of the protocol does not count
+(`not_rejections.tsv`).
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from wirecheck.client_ids import is_of_node
+from wirecheck.decode import schemas
+from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks.lone_readers import lives_on
+from wirecheck.judge.checks.shapes import brokers_of, clock, resting_on, seen_everywhere
+from wirecheck.judge.claims.claim import Claim, Subject, error_name
+from wirecheck.judge.claims.outcomes import SUCCESS
+from wirecheck.judge.not_rejections import not_rejection
+from wirecheck.judge.results.finding import Evidence
+from wirecheck.judge.thresholds import SECOND_NS
+from wirecheck.judge.topology.clusters import Group
+
+OF_MEMBERS = frozenset({
+    "JoinGroup", "SyncGroup", "Heartbeat", "ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat",
+    "OffsetCommit",
+})  # fmt: skip
+"""What a member of a group asks for. Fetches that were begun go on for a while without it."""
+OF_WORK = OF_MEMBERS | {
+    "OffsetFetch", "ListOffsets", "Fetch", "ShareFetch", "InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn",
+    "TxnOffsetCommit", "EndTxn", "Produce",
+}  # fmt: skip
+READS = frozenset({"Fetch", "ShareFetch"})
+PRODUCE = "Produce"
+REPLACED = frozenset({47, 82, 90})
+"""INVALID_PRODUCER_EPOCH, FENCED_INSTANCE_ID, PRODUCER_FENCED: another process has taken over, as in a rolling update,
+where the one before ends.
+"""
+
+
+class Answer(NamedTuple):
+    """When an API was answered last, and by which outcome."""
+
+    ts_ns: int
+    code: int
+    claim: Claim
+
+
+def ends_at_an_error(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    _, client_id, host = subject
+    if is_of_node(client_id):
+        return
+    every = context.claims("activity", group, *subject)
+    last = latest(claim for claim in every if claim["api"] in OF_WORK)
+    ends = [answer for api, answer in last.items() if is_final(api, answer, every)]
+    if not ends:
+        return
+    end = max(ends, key=lambda answer: (answer.ts_ns, answer.claim.key))
+    api = end.claim["api"]
+    background = READS if api in OF_MEMBERS else frozenset[str]()
+    if any(answer.ts_ns > end.ts_ns for other, answer in last.items() if other not in {api, *background}):
+        return
+    idle_ns = max(answer.ts_ns for answer in last.values()) + context.settings.fell_silent_s * SECOND_NS
+    context.watch()
+    if not context.passed(idle_ns) or (end.code in REPLACED and not lives_on(subject, idle_ns, context)):
+        return
+    if seen_everywhere(subject, end.ts_ns, group, context):
+        claims = [end.claim]
+        words = {"client": client_id or "a client without an ID", "api": api, "error": error_name(end.code)}
+        words["since"] = clock(end.ts_ns)
+        about = {"client_ids": (end.claim["client_id"],), "brokers": brokers_of(claims, context)}
+        yield resting_on(claims, client_id, host, api, first_ns=end.ts_ns, **about, words=words)
+
+
+def latest(claims: Iterable[Claim]) -> dict[str, Answer]:
+    """By API how it was answered last."""
+    found: dict[str, Answer] = {}
+    for claim in claims:
+        for code in claim.outcomes.codes():
+            ts_ns = max((run.last_ns for run in claim.outcomes.runs({code})), default=0)
+            known = found.get(claim["api"])
+            if known is None or ts_ns > known.ts_ns:
+                found[claim["api"]] = Answer(ts_ns, code, claim)
+    return found
+
+
+def is_final(api: str, answer: Answer, every: Iterable[Claim]) -> bool:
+    """Whether it is an error after which no library tries again. A producer of which a record is refused goes on with
+    the next one, whenever that comes: it counts where nothing was ever written.
+    """
+    error = schemas.errors().get(answer.code)
+    if error is None or answer.code <= SUCCESS or error.retriable or not_rejection(api, error.name) is not None:
+        return False
+    if api == PRODUCE and answer.code not in REPLACED:
+        return not any(SUCCESS in claim.outcomes for claim in every if claim["api"] == PRODUCE)
+    return True
