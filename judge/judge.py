@@ -14,6 +14,7 @@ import orjson
 from wirecheck.judge.agents import AgentFrontiers, Marks, claims_of
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks import evaluate
+from wirecheck.judge.checks.filed import neighbours
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.extract.log_entries import CHUNK, Snapshots
 from wirecheck.judge.claims.kinds import SPACES
@@ -330,7 +331,7 @@ class Judge:
         return {subject for space in SPACES if space != CONNECTION for subject in self.ledger.subjects(space)}
 
     def with_neighbours(self, subjects: set[Subject]) -> set[Subject]:
-        return subjects | {near for subject in subjects for near in evaluate.neighbours(subject, self.ledger)}
+        return subjects | {near for subject in subjects for near in neighbours(subject, self.ledger)}
 
     def judged(
         self, subjects: set[Subject], context: CheckContext, *, expired: Container[Subject] = ()

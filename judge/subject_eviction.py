@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from wirecheck.judge.checks import evaluate
 from wirecheck.judge.checks.catalogue import CHECKS
+from wirecheck.judge.checks.filed import neighbours
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.kinds import UNANSWERED
 from wirecheck.judge.ledger.connection_sums import CUT
@@ -213,7 +213,7 @@ class SubjectEvictor:
         for space, most in bounds.items():
             subjects = excess(space, most, ledger, self.order)
             subjects += self.invented(space, {*subjects})
-            near = {neighbour for subject in subjects for neighbour in evaluate.neighbours(subject, ledger)}
+            near = {neighbour for subject in subjects for neighbour in neighbours(subject, ledger)}
             for subject in subjects:
                 self.evict(subject)
             ledger.touched |= {subject for subject in near if subject in ledger}

@@ -62,18 +62,18 @@ AGREEMENT, WORK, IN_DOUBT = "agreement", "work", "work in doubt"
 hurt anyway.
 """
 Reads = frozenset[str]
-TOPIC, WHATEVER, NEEDED = "topic", "*", "!"
+TOPIC, SEVERAL, WHATEVER, NEEDED = "topic", "several", "*", "!"
 OF_TOPIC = ("name:binding", "name:creation", "name:deletion", "id:deletion", "id:partition")
 """What the history of a name is built from: its own claims, and those of its topic IDs (`topic_history.py`)."""
 
 
 def declared(words: str) -> Reads:
     """From `space:kind`, `space:*` for whatever is filed there, `topic` for a name's history, `-` for nothing. A word
-    may be marked as needed (`needed`).
+    may be marked as needed (`needed`); `several` is only ever marked, and read in a name's history.
     """
     found: set[str] = set()
     for word in words.replace(NEEDED, "").split():
-        found.update(OF_TOPIC if word == TOPIC else () if word == NOTHING else (word,))
+        found.update(OF_TOPIC if word == TOPIC else () if word in {NOTHING, SEVERAL} else (word,))
     for word in found:
         space, _, kind = word.partition(":")
         filed = kind in CLAIMS and any(there == space for there, *_ in CLAIMS[kind].subjects)
@@ -84,7 +84,10 @@ def declared(words: str) -> Reads:
 
 
 def needed(words: str) -> Reads:
-    """The marked words: the check finds nothing about a subject of their space without a claim of these kinds."""
+    """The marked words: the check finds nothing about a subject of their space without a claim of one of these kinds.
+    About a name or an ID it finds nothing if neither that nor what it is joined with has one (`filed.py`), or if, of
+    `several`, all that is stated of them is one ID for one name.
+    """
     return frozenset(word.removesuffix(NEEDED) for word in words.split() if word.endswith(NEEDED))
 
 

@@ -13,10 +13,10 @@ from typing import Any
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks import catalogue
+from wirecheck.judge.checks.filed import TOPIC_SPACES, words_about
 from wirecheck.judge.claims.claim import Sighting, Subject
-from wirecheck.judge.claims.kinds import SPACES, UNANSWERED
+from wirecheck.judge.claims.kinds import SPACES
 from wirecheck.judge.failures import SORTING, failure
-from wirecheck.judge.ledger.ledger import Ledger
 from wirecheck.judge.results.finding import Evidence, finding, identity
 from wirecheck.judge.results.judged_tables import FINDINGS, JUDGED
 from wirecheck.judge.results.result_table import Body, ResultRow
@@ -46,38 +46,41 @@ def codes_of(space: str) -> list[str]:
 
 
 @lru_cache(maxsize=1 << 12)
-def codes_among(space: str, kinds: frozenset[str]) -> list[str]:
-    """The checks that may find something about a subject with only these kinds of claims. A check finds nothing if none
-    of the kinds that it needs (or, if it needs none, reads) in this space is there.
+def codes_among(space: str, filed: frozenset[str]) -> list[str]:
+    """The checks that may find something about a subject about which only these words are filed (`filed.py`). A check
+    finds nothing if none of the words that it needs (or, if it needs none, reads) in this space is there.
     """
     checks = {code: catalogue.CHECKS[code] for code in codes_of(space)}
-    return [code for code, check in checks.items() if is_any(check.needs, space, kinds, or_else=check.reads)]
+    return [code for code, check in checks.items() if is_any(check.needs, space, filed, or_else=check.reads)]
 
 
 @lru_cache(maxsize=1 << 12)
-def tables_among(space: str, kinds: frozenset[str]) -> list[tuple[str, Rows]]:
-    """The same for tables: those that need none of the kinds are always asked."""
+def tables_among(space: str, filed: frozenset[str]) -> list[tuple[str, Rows]]:
+    """The same for tables: those that need none of the words are always asked."""
     needed = {table.name: catalogue.needed(table.reads[space]) for table in JUDGED if space in table.rows}
-    return [(name, rows) for name, rows in ROWS[space] if is_any(needed[name], space, kinds)]
+    return [(name, rows) for name, rows in ROWS[space] if is_any(needed[name], space, filed)]
 
 
-def is_any(words: catalogue.Reads, space: str, kinds: frozenset[str], or_else: catalogue.Reads = frozenset()) -> bool:
-    """Whether any of the kinds that words of a space name is there; or no word names one."""
-    mine = f"{space}:"
-    asked = {word for word in words if word.startswith(mine)} or {word for word in or_else if word.startswith(mine)}
-    filed = {f"{mine}{kind.removeprefix(UNANSWERED)}" for kind in kinds} | {f"{mine}{catalogue.WHATEVER}"}
-    return not asked or not asked.isdisjoint(filed)
+def is_any(needs: catalogue.Reads, space: str, filed: frozenset[str], or_else: catalogue.Reads = frozenset()) -> bool:
+    """Whether any of the words that a check needs of a subject is filed; or it needs none. Words of its own space, and
+    of a topic those of names and IDs.
+    """
+    near = TOPIC_SPACES if space in TOPIC_SPACES else {space}
+    asked = {word for word in needs if word == catalogue.SEVERAL or word.partition(":")[0] in near}
+    asked = asked or {word for word in or_else if word.partition(":")[0] == space}
+    return not asked or not asked.isdisjoint({*filed, f"{space}:{catalogue.WHATEVER}"})
 
 
 def rows_of(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
     """Every row that one subject makes now; what raised instead is among the context's failures."""
     kinds = frozenset([claim.kind for claim in context.ledger.claims_of(*subject).values()])
-    for table, rows in tables_among(subject[0], kinds):
+    filed = words_about(subject, kinds, context.ledger)
+    for table, rows in tables_among(subject[0], filed):
         yield from contained(table, subject, context, rows, subject, context)
     if not codes_of(subject[0]):
         return
     groups = contained(SORTING, subject, context, context.groups, subject)
-    for code in codes_among(subject[0], kinds) if groups else ():
+    for code in codes_among(subject[0], filed) if groups else ():
         yield from contained(code, subject, context, findings, catalogue.CHECKS[code], subject, groups, context)
 
 
@@ -133,12 +136,3 @@ def both(one: Evidence, other: Evidence) -> Evidence:
         client_ids=tuple(sorted({*one.client_ids, *other.client_ids}, key=str)),
         brokers=tuple(sorted({*one.brokers, *other.brokers}, key=str)),
     )
-
-
-def neighbours(subject: Subject, ledger: Ledger) -> Iterator[Subject]:
-    """Subjects whose rows may change when this one does: a topic name and its IDs depend on each other."""
-    if subject[0] not in {"name", "id"}:
-        return
-    for claim in list(ledger.claims_of(*subject).values()):
-        if claim.kind.removeprefix(UNANSWERED) in {"binding", "deletion", "creation", "stated"}:
-            yield from claim.subjects()

@@ -100,7 +100,7 @@ STATEMENTS = ResultTable(
     "Who reports, uses or rejects a topic ID that was replaced, deleted or rejected. One row each.",
     columns("statements"),
     rows={"id": "topic_rows.statements_of_id"},
-    reads={"id": "id:binding id:deletion id:denies id:id_refused id:use topic"},
+    reads={"id": "several! id:binding id:deletion! id:denies! id:id_refused! id:use topic"},
     news=grows,
 )
 """The HTML report draws them."""
@@ -129,7 +129,7 @@ RECREATIONS = ResultTable(
     columns("recreations"),
     rows={"name": "recreation_rows.recreations_of_name"},
     reads={
-        "name": "topic name:binding! name:position id:position name:sought id:sought name:serves id:serves"
+        "name": "several! topic name:position id:position name:sought id:sought name:serves id:serves"
         " name:written id:written name:changed host:member server:address link:partial"
     },
     order_by=("cluster", "topic", "created", "client_id", "address", "does"),

@@ -386,7 +386,7 @@ def vis005_cannot_know(lab):
 
 def vis006_fires(lab):
     lab.metadata(0, [("orders", ID_1)])
-    lab.planted = ("TID001",)
+    lab.planted = ("TID013",)
 
 
 def vis006_near_miss(lab):

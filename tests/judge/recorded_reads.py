@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks import catalogue, evaluate
 from wirecheck.judge.checks.catalogue import WHATEVER
+from wirecheck.judge.checks.filed import words_about
 from wirecheck.judge.claims.kinds import SPACES
 from wirecheck.judge.results.judged_tables import JUDGED
 
@@ -135,7 +136,8 @@ def outspoken(judge):
             context.subject = subject
             groups = context.filed_in(subject).groups
             kinds = frozenset(claim.kind for claim in judge.ledger.claims_of(*subject).values())
-            for code in set(evaluate.codes_of(space)).difference(evaluate.codes_among(space, kinds)):
+            filed = words_about(subject, kinds, judge.ledger)
+            for code in set(evaluate.codes_of(space)).difference(evaluate.codes_among(space, filed)):
                 if [*evaluate.findings(catalogue.CHECKS[code], subject, groups, context)]:
                     yield code, subject
 

@@ -2,12 +2,14 @@
 
 import pytest
 
-from tests.judge.lab import B1, ID_1, Lab
+from tests.judge.lab import B1, ID_1, ID_2, Lab
 from tests.judge.recorded_reads import undeclared
 from tests.judge.test_checks import CASES, read
 from wirecheck.judge.checks import catalogue
-from wirecheck.judge.checks.catalogue import OF_TOPIC, WHATEVER
+from wirecheck.judge.checks.catalogue import OF_TOPIC, SEVERAL, WHATEVER
 from wirecheck.judge.checks.evaluate import codes_among, tables_among
+from wirecheck.judge.checks.filed import TOPIC_SPACES, words, words_about
+from wirecheck.judge.claims.claim import ZERO
 from wirecheck.judge.claims.kinds import STATED
 from wirecheck.judge.results.judged_tables import JUDGED
 
@@ -66,33 +68,51 @@ def test_what_a_check_reads_beyond_its_words_is_seen():
 def test_a_check_is_asked_where_something_that_it_needs_or_else_reads_is_filed():
     for code, check in catalogue.CHECKS.items():
         for space in check.spaces:
-            mine, needed = (
-                {word.partition(":")[2] for word in words if word.startswith(f"{space}:")}
-                for words in (check.reads, check.needs)
-            )
-            assert needed <= mine
-            mine = needed or mine
-            assert (code in codes_among(space, frozenset())) == (not mine or WHATEVER in mine)
-            for kind in mine - {WHATEVER}:
-                assert code in codes_among(space, frozenset({kind}))
-    assert "TID008" not in codes_among("name", frozenset({"serves"}))
-    assert len(codes_among("name", frozenset({"serves", "binding"}))) > len(codes_among("name", frozenset({"serves"})))
+            near = TOPIC_SPACES if space in TOPIC_SPACES else {space}
+            needed = {word for word in check.needs if word == SEVERAL or word.partition(":")[0] in near}
+            mine = needed or {word for word in check.reads if word.startswith(f"{space}:")}
+            assert needed - {SEVERAL} <= check.reads
+            assert (code in codes_among(space, frozenset())) == (not mine or f"{space}:{WHATEVER}" in mine)
+            for word in mine:
+                assert code in codes_among(space, frozenset({word}))
+    assert "TID010" not in codes_among("name", frozenset({"name:serves", "name:binding"}))
+    assert "TID010" in codes_among("name", frozenset({"name:serves", "name:deletion"}))
 
 
 def test_a_table_is_asked_where_something_that_it_needs_is_filed():
-    assert {name for name, _ in tables_among("name", frozenset({"binding"}))} == {
-        *("topics", "coverage", "recreations")
-    }
-    assert "harms" in {name for name, _ in tables_among("id", frozenset({"unanswered_refused"}))}
+    assert {name for name, _ in tables_among("name", frozenset({"name:binding"}))} == {"topics", "coverage"}
+    assert "recreations" in {name for name, _ in tables_among("name", frozenset({"name:binding", SEVERAL}))}
+    assert "harms" in {name for name, _ in tables_among("id", words("id", frozenset({"unanswered_refused"})))}
     for table in JUDGED:
-        for space, words in table.reads.items():
-            asked = [{name for name, _ in tables_among(space, kinds)} for kinds in (frozenset(), frozenset(STATED))]
-            assert [table.name in names for names in asked] == [not catalogue.needed(words), True]
+        for space, read_there in table.reads.items():
+            every = words(space, frozenset(STATED)) | {SEVERAL}
+            asked = [{name for name, _ in tables_among(space, filed)} for filed in (frozenset(), every)]
+            assert [table.name in names for names in asked] == [not catalogue.needed(read_there), True]
 
 
-def test_an_id_with_nothing_but_uses_and_bindings_asks_few_checks():
-    assert len(codes_among("id", frozenset({"use", "binding"}))) <= 8
-    assert len(codes_among("name", frozenset({"binding"}))) < len(codes_among("name", frozenset(STATED)))
+def test_a_topic_with_one_id_asks_few_checks():
+    assert len(codes_among("id", frozenset({"id:use", "id:binding"}))) <= 8
+    assert codes_among("name", frozenset({"name:binding", "id:binding"})) == ["TID013"]
+
+
+@pytest.mark.parametrize(
+    ("stated", "is_several"),
+    [
+        ([("orders", ID_1)], False),
+        ([("orders", ID_1), ("orders", ID_2)], True),
+        ([("orders", ID_1), ("payments", ID_1)], True),
+        ([("orders", ID_1), ("orders", ZERO)], True),
+        ([("orders", ID_1), ("payments", ID_2)], False),
+    ],
+)
+def test_a_topic_is_several_where_more_than_one_id_or_name_is_stated(stated, is_several):
+    lab = Lab()
+    for one in stated:
+        lab.metadata(0, [one])
+    lab.judge()
+    for subject in (("name", "orders"), ("id", ID_1)):
+        kinds = frozenset(claim.kind for claim in lab.judged.ledger.claims_of(*subject).values())
+        assert (SEVERAL in words_about(subject, kinds, lab.judged.ledger)) == is_several
 
 
 def test_words_that_say_nothing_are_refused():
