@@ -139,6 +139,7 @@ class Judge:
         """The revisions of rows that are new or have changed since the last call. `waiting`: of connections that settle
         alone, because they leave; all others wait for a later call. `last`: there is none, and all connections leave.
         """
+        self.emitted.last = last and not self.ages
         self.failures.attempt(FORWARDERS, (), self.file_samples)
         for subject in self.evictor.evict_subjects():
             yield from self.withdraw(subject)
@@ -159,7 +160,7 @@ class Judge:
         self.connections.forget_added()
         if waiting and self.has_many_connections:
             self.ledger.put_away(CONNECTION, self.open)
-        yield from self.age()
+        yield from self.age(last=last)
         self.schedule.before_ns = self.watermark_ns
         yield from self.evictor.rows(self.label, self.clusters.unknown.cluster)
 
@@ -381,18 +382,22 @@ class Judge:
                 before = before._replace(unanswered=unanswered)
             yield self.emitted.emit(subject, name, before, body, is_open=row is not None)
 
-    def age(self) -> list[EmittedRow]:
+    @property
+    def ages(self) -> bool:
+        """Whether claims expire with this batch."""
+        return 0 < self.aged_ns <= self.watermark_ns - self.settings.ageing_s * SECOND_NS
+
+    def age(self, *, last: bool) -> list[EmittedRow]:
         """Remove expired claims from the ledger, once per `ageing_s`. Rows that only rested on them remain."""
         attempt = partial(self.failures.attempt, AGEING)
-        if self.schedule.before_ns // ageing.FOLDED_NS < self.watermark_ns // ageing.FOLDED_NS:
+        if not last and self.schedule.before_ns // ageing.FOLDED_NS < self.watermark_ns // ageing.FOLDED_NS:
             folded_ns, passed_ns = self.folded_ns, self.agents.passed_ns - ageing.FOLDED_NS
             ageing.fold(self.ledger, folded_ns, passed_ns, attempt)
             self.folded_ns = passed_ns
-        before_ns, due_ns = self.aged_ns, self.aged_ns + self.settings.ageing_s * 1_000_000_000
-        if before_ns and self.watermark_ns < due_ns:
-            return []
-        self.aged_ns = self.watermark_ns
-        if not before_ns:
+        before_ns, ages = self.aged_ns, self.ages
+        if ages or not before_ns:
+            self.aged_ns = self.watermark_ns
+        if not ages:
             return []
         self.failures.forget(AGEING)
         horizon_ns = self.settings.horizon_s * 1_000_000_000

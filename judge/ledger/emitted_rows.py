@@ -42,14 +42,16 @@ class EmittedRows:
         self.stored = stored
         self.shards: dict[str, Stored] = {}
         self.changed: set[str] = set()
-        self.asked: tuple[Subject, str, str] = ((), "", "")
-        """The subject that was asked for last, with its key and the name of its shard: its rows are asked for one after
-        the other.
+        self.asked: tuple[Subject, str] = ((), "")
+        """The subject that was asked for last, with the name of its shard: its rows are asked for one after the other.
         """
+        self.last = False
+        """Whether nothing will be asked of what is emitted from now on: it is not kept."""
 
     def rows(self, subject: Subject) -> Mapping[str, Revision]:
         """The rows of one subject, by table and id."""
-        found = self.shard(subject)["rows"].get(self.asked[1])
+        rows = self.shard(subject)["rows"]
+        found = rows.get(key_of(subject)) if rows else None
         return {name: Revision(*row) for name, row in found.items()} if found else {}
 
     def has_finding(self, subject: Subject) -> bool:
@@ -64,25 +66,27 @@ class EmittedRows:
 
     def emit(self, subject: Subject, name: str, before: Revision, body: dict[str, Any], *, is_open: bool) -> EmittedRow:
         """A row's new revision."""
-        shard = self.shard(subject, changing=True)
+        shard = self.shard(subject, changing=not self.last)
         table, _, key = name.partition("|")
         number = (before.number or shard["floors"].get(table, 0)) + 1
-        shard["rows"].setdefault(self.asked[1], {})[name] = (number, is_open, body, before.unanswered)
+        if not self.last:
+            shard["rows"].setdefault(key_of(subject), {})[name] = (number, is_open, body, before.unanswered)
         return EmittedRow(table, key, number, body)
 
     def forget(self, subject: Subject, name: str) -> None:
         """Forget a row that remains as it was emitted last, or was withdrawn."""
         shard = self.shard(subject, changing=True)
-        rows = shard["rows"][self.asked[1]]
+        key = key_of(subject)
+        rows = shard["rows"][key]
         number, table = rows.pop(name)[0], table_of(name)
         if not rows:
-            del shard["rows"][self.asked[1]]
+            del shard["rows"][key]
         shard["floors"][table] = max(number, shard["floors"].get(table, 0))
 
     def shard(self, subject: Subject, *, changing: bool = False) -> Stored:
         if self.asked[0] != subject:
-            self.asked = subject, orjson.dumps(subject).decode(), f"rows-{shard_of(subject)}"
-        name = self.asked[2]
+            self.asked = subject, f"rows-{shard_of(subject)}"
+        name = self.asked[1]
         if changing:
             self.changed.add(name)
         shard = self.shards.get(name)
@@ -94,6 +98,10 @@ class EmittedRows:
         changed = {name: self.shards[name] for name in sorted(self.changed)}
         self.changed.clear()
         return changed
+
+
+def key_of(subject: Subject) -> str:
+    return orjson.dumps(subject).decode()
 
 
 def withdrawn(body: dict[str, Any]) -> dict[str, Any]:
