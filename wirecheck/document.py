@@ -27,8 +27,14 @@ def left_out(value: Any) -> Any:
     return field(default=value, metadata={LEFT_OUT: value})
 
 
+PLAIN = frozenset({str, int, float, bool, type(None)})
+"""Of most values, which are themselves."""
+
+
 def document(value: Any) -> Any:
     """The same of objects, lists, texts and numbers."""
+    if type(value) in PLAIN:
+        return value
     match value:
         case dict():
             return {name: document(item) for name, item in value.items()}
