@@ -99,13 +99,27 @@ def own_statements(stated: list[Claim]) -> dict[str, list[Statement]]:
 
     A controller never states its cluster ID. It rejects requests with another one (KIP-595: INCONSISTENT_CLUSTER_ID).
     """
-    answered: dict[str, list[Statement]] = defaultdict(list)
-    accepted: dict[str, list[Statement]] = defaultdict(list)
+    answered: dict[str, list[Claim]] = defaultdict(list)
+    accepted: dict[str, list[Claim]] = defaultdict(list)
     for claim in stated:
-        found = accepted if claim["how"] == ACCEPTED else answered
-        found[claim["endpoint"]] += statements_of(claim)
-    alone = {endpoint: spans for endpoint, found in accepted.items() if one_after_another(spans := apart(found))}
-    return alone | {endpoint: phases(found) for endpoint, found in answered.items()}
+        (accepted if claim["how"] == ACCEPTED else answered)[claim["endpoint"]].append(claim)
+    alone = {
+        endpoint: spans for endpoint, found in accepted.items() if one_after_another(spans := apart(spans_of(found)))
+    }
+    return alone | {endpoint: phases(spans_of(found)) for endpoint, found in answered.items()}
+
+
+def spans_of(claims: list[Claim]) -> list[Statement]:
+    """The statements of one endpoint; all of them as one where there is only one ClusterId, as nearly always."""
+    if len({claim["cluster_id"] for claim in claims}) > 1:
+        return [one for claim in claims for one in statements_of(claim)]
+    return [
+        Statement(
+            min(claim.first.ts_ns for claim in claims),
+            max(claim.last.ts_ns for claim in claims),
+            claims[0]["cluster_id"],
+        )
+    ]
 
 
 def statements_of(claim: Claim) -> Iterable[Statement]:
