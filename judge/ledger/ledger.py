@@ -13,6 +13,7 @@ from operator import attrgetter
 from typing import Any
 
 import orjson
+import pyarrow as pa
 
 from wirecheck.judge.claims import kinds
 from wirecheck.judge.claims.claim import Claim, Subject
@@ -22,7 +23,9 @@ from wirecheck.judge.ledger.shard import Claims, Glance, Shard
 STATE_VERSION = 4
 MAGIC = b"wirecheck ledger %d" % STATE_VERSION
 """The first line of a stored shard, followed by COMPRESSED: what former versions wrote is not."""
-COMPRESSED = b" zlib"
+COMPRESSED = b" zstd "
+"""Behind it the size before."""
+ZSTD = pa.Codec("zstd", compression_level=1)
 COUNTED = frozenset({"name", "id", "client", "connection", "follower"})
 """Spaces whose subjects are counted without being loaded (`subject_eviction.py`)."""
 Load = Callable[[str], bytes | None]
@@ -194,7 +197,7 @@ def shard_of(subject: Subject) -> str:
 
 def stored(blob: bytes) -> bytes:
     """A shard as it is stored. It repeats the same words, so it is compressed."""
-    return MAGIC + COMPRESSED + b"\n" + zlib.compress(blob, 1)
+    return b"%s%s%d\n%s" % (MAGIC, COMPRESSED, len(blob), ZSTD.compress(blob, asbytes=True))
 
 
 def state_of(load: Load, name: str) -> Any:
@@ -205,6 +208,7 @@ def state_of(load: Load, name: str) -> Any:
 def unversioned(blob: bytes) -> bytes:
     """A stored shard without its first line. Raises StateVersionError."""
     head, _, rest = blob.partition(b"\n")
-    if head.removesuffix(COMPRESSED) != MAGIC:
+    magic, _, size = head.partition(COMPRESSED)
+    if magic != MAGIC:
         raise StateVersionError(f"the checkpoint holds no ledger of state version {STATE_VERSION}")
-    return zlib.decompress(rest) if head.endswith(COMPRESSED) else rest
+    return bytes(ZSTD.decompress(rest, int(size), asbytes=True)) if size else rest
