@@ -5,8 +5,9 @@
     decoded.dialect[i]                          # what each message was read by
     suggested(messages)                         # by message the draft that would read it, of those not named
 
-Order: shipped layouts, then the layout before a change in place, then the named drafts. A message that only an unnamed
-draft could read is undecoded, never malformed; the draft is suggested if it reads the whole message plausibly.
+Order: shipped layouts, then the layout before a change in place, then the named drafts; then a request as a broker
+reads it, which is more than Kafka's writers write. A message that only an unnamed draft could read is undecoded, never
+malformed; the draft is suggested if it reads the whole message plausibly.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 
 from wirecheck.decode.columns import tables
 from wirecheck.decode.layouts.program import Dialect, programs
-from wirecheck.decode.message import EVERYTHING, Status, decode, only
+from wirecheck.decode.message import EVERYTHING, LENIENT, Status, as_brokers, decode, only
 from wirecheck.decode.texts import Bytes, Lists, Text, uuids
 from wirecheck.decode.wire import REQUEST, RESPONSE, SIDES
 
@@ -58,9 +59,15 @@ LONGEST_TOPIC = 249
 LEGAL = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
 
-def read(messages: Messages, dialects: Iterable[str] = (), projection: Projection = EVERYTHING) -> Decoded:
+def read(
+    messages: Messages,
+    dialects: Iterable[str] = (),
+    projection: Projection = EVERYTHING,
+    lenient: Sequence[int] = (REQUEST,),
+) -> Decoded:
     """Decodes a batch, each message by the first reading that takes it: shipped ones, then those of the named dialects.
-    Bytes that a release reads but for a tag, where a named dialect has its topic ID, are that dialect's.
+    Bytes that a release reads but for a tag, where a named dialect has its topic ID, are that dialect's. `lenient`:
+    sides of which malformed messages are read as Kafka's readers read them, where they do.
     """
     named = [reading for dialect in dialects for reading in DIALECTS[dialect]]
     decoded = _first_that_reads(messages, named, projection)
@@ -68,6 +75,11 @@ def read(messages: Messages, dialects: Iterable[str] = (), projection: Projectio
     if not refused.any():
         return decoded
     doubtful = refused & _drafted(messages, [draft for draft in DRAFTS if draft not in named])
+    rows = np.flatnonzero(np.isin(decoded.status, LENIENT) & np.isin(messages.side, lenient))
+    drafts = rows[doubtful[rows]]
+    of_drafts = [draft is not None for draft in suggested(messages.take(drafts))] if len(drafts) else []
+    decoded = as_brokers(decoded, projection, np.setdiff1d(rows, drafts[np.array(of_drafts, np.bool_)]))
+    doubtful &= decoded.status >= Status.TRUNCATED
     if not doubtful.any():
         return decoded
     return replace(decoded, status=np.where(doubtful, Status.POSSIBLY_A_DRAFT, decoded.status).astype(np.int8))

@@ -12,7 +12,7 @@ Foreign bytes raise nothing, and no message's outcome depends on its neighbours.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cache
 from typing import TYPE_CHECKING
@@ -277,6 +277,8 @@ class Decoded:
     """Dialect it was read by."""
     version: NDArray[np.int16]
     """Version it was read by: not the one asked for where ApiVersions fell back to 0."""
+    deviation: NDArray[np.int8]
+    """Status by the letter of what was read as Kafka's readers read it; OK of all others."""
     token_at: Ints
     """n+1 offsets into the tokens."""
     field: NDArray[np.int32]
@@ -294,6 +296,16 @@ class Decoded:
     def __len__(self) -> int:
         return len(self.status)
 
+    @property
+    def malformed(self) -> NDArray[np.bool_]:
+        """Messages that are not as their layout says, whether they could be read or not."""
+        found: NDArray[np.bool_] = (self.status >= Status.TRUNCATED) | (self.deviation != Status.OK)
+        return found
+
+    def reason(self, i: int) -> Status:
+        """Why a message is malformed, or was not decoded."""
+        return Status(self.deviation[i] or self.status[i])
+
     def error_path(self, i: int) -> str:
         number = int(self.error_field[i])
         return programs().slots[number].label if number >= 0 else ""
@@ -303,14 +315,34 @@ def decode(
     messages: Messages, projection: Projection = EVERYTHING, dialect: int | NDArray[np.int8] = Dialect.KAFKA
 ) -> Decoded:
     """Decodes a batch; the dialect may differ by message. What a dialect does not change is read as Kafka's."""
-    return _run(messages, projection, planned(messages, dialect))
+    return _run(messages, projection, planned(messages, dialect), np.zeros(len(messages), np.bool_))
 
 
-def decode_as_brokers(messages: Messages) -> Decoded:
-    """Decodes a batch by released layouts, and what Kafka's readers read although no writer of Kafka's writes it: text
-    that is not UTF-8, tags in any order, and bytes behind the end.
-    """
-    return _run(messages, EVERYTHING, planned(messages, Dialect.KAFKA), as_brokers=True)
+LENIENT = (Status.TRUNCATED, Status.BAD_LENGTH, Status.BAD_TEXT, Status.BAD_TAG, Status.LEFTOVER_BYTES)
+"""Of what no writer of Kafka's writes, its readers read some: see `as_brokers` of the interpreter."""
+
+
+def as_brokers(decoded: Decoded, projection: Projection, rows: Ints) -> Decoded:
+    """The same batch with these malformed messages read as Kafka's readers read them, by the released layouts."""
+    rows = rows[np.isin(decoded.status[rows], LENIENT) & (decoded.dialect[rows] == Dialect.KAFKA)]
+    if not len(rows):
+        return decoded
+    lenient = np.zeros(len(decoded), np.bool_)
+    lenient[rows] = True
+    found = decode_as_brokers(decoded.messages, projection, decoded.dialect, lenient)
+    read = lenient & (found.status == Status.OK)
+    deviation = np.where(read, decoded.status, Status.OK).astype(np.int8)
+    status = np.where(read, Status.OK, decoded.status).astype(np.int8)
+    return replace(
+        found, status=status, deviation=deviation, error_at=decoded.error_at, error_field=decoded.error_field
+    )
+
+
+def decode_as_brokers(
+    messages: Messages, projection: Projection, dialect: int | NDArray[np.int8], lenient: NDArray[np.bool_]
+) -> Decoded:
+    """Decodes a batch, some messages as Kafka's readers read them; `error_at` of these is where they end for them."""
+    return _run(messages, projection, planned(messages, dialect), lenient)
 
 
 def kept(messages: Messages) -> Kept:
@@ -326,12 +358,12 @@ def kept_message(messages: Messages, row: int) -> Kept:
     return one_message(data, vec[i64](messages.span_offset[spans]), vec[i64](messages.span_length[spans]))
 
 
-def _run(messages: Messages, projection: Projection, plan: Plan, *, as_brokers: bool = False) -> Decoded:
+def _run(messages: Messages, projection: Projection, plan: Plan, lenient: NDArray[np.bool_]) -> Decoded:
     compiled = programs()
     walk = Interpreter(vec[u8](_kept_fields(projection)), compiled.levels)
-    walk.as_brokers = int(as_brokers)
     outcomes = Outcomes(vec[u8](plan.status.view(np.uint8)))
-    attempts = Attempts(vec[i32](plan.entry), vec[i32](plan.second), vec[i64](plan.spare))
+    read_as = vec[i64](plan.spare), vec[u8](lenient.view(np.uint8))
+    attempts = Attempts(vec[i32](plan.entry), vec[i32](plan.second), *read_as)
     walk_all(walk, compiled.instructions, kept(messages), attempts, outcomes)
     chosen = int32s(outcomes.chosen)
     fell_back = (chosen >= 0) & (chosen == plan.second)
@@ -339,7 +371,7 @@ def _run(messages: Messages, projection: Projection, plan: Plan, *, as_brokers: 
     tolerated = np.array(outcomes.tolerated, np.int8) | fell_back
     return Decoded(
         messages, np.array(outcomes.status, np.int8), np.array(outcomes.error_at), np.array(outcomes.error_field),
-        tolerated * plan.tolerance, plan.dialect, version,
+        tolerated * plan.tolerance, plan.dialect, version, np.zeros(len(messages), np.int8),
         int64s(outcomes.token_at), *_met(walk.tokens, walk.tokens.used),
         int64s(walk.rows), projection.kept_slots,
     )  # fmt: skip

@@ -143,7 +143,8 @@ def broken(connection: Claim, by_kind: Mapping[str, list[Claim]]) -> Iterator[Cl
     if connection.peak.get("from_start") and not any(connection.peak.get(fact) for fact in INTERRUPTED):
         for kind, sum_of in (("stray", "unpaired"), ("malformed", "unreadable")):
             for claim in by_kind.get(kind, ()):
-                yield Claim(sum_of, claim.key, claim.first, claim.last, count=claim.count)
+                tally = dict(claim.tally)
+                yield Claim(sum_of, claim.key, claim.first, claim.last, count=claim.count, tally=tally)
 
 
 def outside(by_kind: Mapping[str, list[Claim]], advertised: Advertised) -> Iterator[Claim]:

@@ -21,15 +21,15 @@ import numpy as np
 
 from wirecheck.decode.api_names import ACL_OPERATIONS, name_of, names
 from wirecheck.decode.columns import tables as columns_of
-from wirecheck.decode.dialect import read, suggested
+from wirecheck.decode.dialect import read
 from wirecheck.decode.envelope import ENVELOPE, client_host, principal, unwrapped
 from wirecheck.decode.forwarding import Way
-from wirecheck.decode.message import Decoded, Status, decode_as_brokers, only
+from wirecheck.decode.message import Decoded, Status, only
 from wirecheck.decode.nested import nested
 from wirecheck.decode.peer import Conversation
 from wirecheck.decode.show.learned_names import Brokers, are_different
 from wirecheck.decode.show.message_page import error_name
-from wirecheck.decode.wire import REQUEST, client_id
+from wirecheck.decode.wire import REQUEST, RESPONSE, client_id
 from wirecheck.frame import Frame
 from wirecheck.questions.counted_once import CountedOnce
 from wirecheck.questions.request_digest import request_digests
@@ -410,18 +410,10 @@ class Bodies:
     """Messages of a batch, as a broker reads them."""
 
     def __init__(self, messages: Messages, dialects: Sequence[str]) -> None:
-        self.decoded = read(messages, dialects)
-        malformed = np.flatnonzero(self.decoded.status >= Status.POSSIBLY_A_DRAFT)
-        if len(malformed):
-            is_draft = [draft is not None for draft in suggested(messages.take(malformed))]
-            malformed = malformed[~np.array(is_draft, np.bool_)]
-        self.place = dict(zip(malformed.tolist(), range(len(malformed)), strict=True))
-        self.as_brokers = decode_as_brokers(messages.take(malformed)) if len(malformed) else None
+        self.decoded = read(messages, dialects, lenient=(REQUEST, RESPONSE))
 
     def body(self, row: int) -> Body | None:
         """None without this message, and where it cannot be read."""
-        if row in self.place and self.as_brokers is not None:
-            return body_of(self.as_brokers, self.place[row])
         return body_of(self.decoded, row)
 
 

@@ -3,7 +3,8 @@
 Only what is known to be harmless is kept. Of a message that does not decode, the header stays (key, version,
 correlation ID, client ID). Of a malformed one also the structure before the error and the wrong length or count, so
 that it fails again for the same reason; of kinds with records or secrets only what precedes the first text, bytes,
-array or tag.
+array or tag. A malformed request that a broker reads to its last byte is kept as any other, but for texts that are
+none.
 """
 
 from __future__ import annotations
@@ -22,12 +23,14 @@ from wirecheck.decode.columns import tables
 from wirecheck.decode.envelope import ENVELOPE
 from wirecheck.decode.failed import Contents, before_content, contents
 from wirecheck.decode.group_protocol import assignment, subscription
+from wirecheck.decode.interpret.content import no_text
+from wirecheck.decode.interpret.vectors import bytes_of, vec64
 from wirecheck.decode.layouts.form import Kind, Slot
 from wirecheck.decode.layouts.layout import holds_value
 from wirecheck.decode.layouts.program import Dialect, programs
 from wirecheck.decode.log.metadata_log import TOPIC_ID, TOPIC_NAME
 from wirecheck.decode.log.secrets import LogSecrets
-from wirecheck.decode.message import Projection, Status, decode, only
+from wirecheck.decode.message import LENIENT, Projection, Status, decode, decode_as_brokers, only
 from wirecheck.decode.sasl_name import sasl_name
 from wirecheck.decode.secrecy import RECORDS, SECRET, Spans, confidential, confidential_slots, joined, spans_of
 from wirecheck.decode.wire import REQUEST, RESPONSE, Messages, together, wire_offset
@@ -270,6 +273,7 @@ class RedactionPolicy:
             spans, status = confidential(messages, np.full(len(messages), -1, np.int64), principals=self.principals)
         if (status >= Status.TRUNCATED).any():
             spans, status = _of_dialects(exchanges, spans, status, np.flatnonzero(status >= Status.TRUNCATED))
+            spans, status = _as_brokers(messages, spans, status)
         members = np.flatnonzero(np.isin(messages.key, GROUP_APIS) & (status == Status.OK))
         if len(members):
             spans = _with_cuts(spans, members, group_cuts(messages.take(members)))
@@ -385,6 +389,44 @@ def _of_dialects(
     status = status.copy()
     status[rows[other]] = Status.OK
     return joined(_picked(spans, stays), found._replace(message=rows[found.message])), status
+
+
+def _as_brokers(messages: Messages, spans: Spans, status: NDArray[np.int8]) -> tuple[Spans, NDArray[np.int8]]:
+    """Malformed requests that a broker reads to their last byte, with their spans: records, secrets, and texts that are
+    none. With bytes left over it may be another message than its header says.
+    """
+    rows = np.flatnonzero(np.isin(status, LENIENT) & (messages.side == REQUEST) & (messages.key != ENVELOPE))
+    if not len(rows):
+        return spans, status
+    lenient = np.ones(len(rows), np.bool_)
+    decoded = decode_as_brokers(messages.take(rows), Projection(_texts_and_secrets()), Dialect.KAFKA, lenient)
+    well = (decoded.status == Status.OK) & (decoded.error_at == decoded.messages.size)
+    found = joined(spans_of(decoded, _kinds() >= 0), _no_text(decoded))
+    found = _picked(found, well[found.message])
+    status = status.copy()
+    status[rows[well]] = Status.OK
+    return joined(spans, found._replace(message=rows[found.message])), status
+
+
+def _no_text(decoded: Decoded) -> Spans:
+    """The texts that are no UTF-8."""
+    texts = np.flatnonzero(_texts()[decoded.field] & (decoded.length > 0) & (decoded.value >= 0))
+    place, length = decoded.value[texts], decoded.length[texts].astype(np.int64)
+    odd = array(no_text(bytes_of(decoded.messages.data), vec64(place), vec64(length)))
+    message = np.searchsorted(decoded.token_at[1:], texts[odd], "right")
+    offset = wire_offset(decoded.messages, message, place[odd])
+    return Spans(message, offset, length[odd], np.full(len(odd), UNREADABLE, np.int8))
+
+
+@cache
+def _texts() -> NDArray[np.bool_]:
+    """By slot: whether it is a text that is kept, the client ID aside, which always is."""
+    return np.array([s.kind == Kind.TEXT and not s.secret and s.label != "header.clientId" for s in programs().slots])
+
+
+@cache
+def _texts_and_secrets() -> NDArray[np.uint8]:
+    return confidential_slots() | _texts().astype(np.uint8)
 
 
 @cache

@@ -1,5 +1,5 @@
-"""Equal texts numbered, and integers of lists, by place and length. A place or length below zero means that there is
-none.
+"""Equal texts numbered, texts that are none, and integers of lists, by place and length. A place or length below zero
+means that there is none.
 
 Which field the content belongs to is not known here. Typed Python that mypyc compiles; the source runs too.
 """
@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from librt.strings import read_i16_be, read_i32_be, read_i64_be
-from librt.vecs import vec
+from librt.vecs import append, vec
 from mypy_extensions import i32, i64
+
+from wirecheck.decode.interpret.interpreter import is_text
 
 
 def numbered(data: bytes, places: Any, lengths: Any) -> tuple[vec[i32], list[bytes]]:
@@ -37,6 +39,18 @@ def numbered(data: bytes, places: Any, lengths: Any) -> tuple[vec[i32], list[byt
             unique.append(content)
         codes[row] = i32(code)
     return codes, unique
+
+
+def no_text(data: bytes, places: Any, lengths: Any) -> vec[i64]:
+    """The rows whose content is not UTF-8."""
+    at: vec[i64] = places
+    length: vec[i64] = lengths
+    found = vec[i64]()
+    for row in range(i64(len(length))):
+        size = length[row]
+        if size > 0 and at[row] >= 0 and not is_text(data, at[row], at[row] + size):
+            found = append(found, row)
+    return found
 
 
 def integers(data: bytes, places: Any, counts: Any, width: i64) -> vec[i64]:

@@ -191,7 +191,7 @@ class Interpreter:
         self.problem_field: i64 = 0
         self.as_brokers: i64 = 0
         """1: read what Kafka's readers read and its writers never write. That is text that is not UTF-8, tags in any
-        order, unknown tags twice, and bytes behind the end.
+        order, unknown tags twice, any size of a known tag, any negative length for null, and bytes behind the end.
         """
         self.position = Position()
         nothing = Instruction(ops.END)
@@ -290,8 +290,10 @@ class Interpreter:
                         problem = BAD_VARINT if count == -2 else TRUNCATED if hidden == 0 else LEFT_OUT
                         break
                     if count > LARGEST:
-                        problem = BAD_LENGTH
-                        break
+                        if self.as_brokers == 0 or count == LARGEST + 1:  # of which Java's int less 1 is the largest
+                            problem = BAD_LENGTH
+                            break
+                        count = -1  # a negative number in Java
                     count -= 1
                 else:
                     width = 2 if op == ops.TEXT else 4
@@ -301,7 +303,7 @@ class Interpreter:
                     count = i64(read_i16_be(data, at)) if op == ops.TEXT else i64(read_i32_be(data, at))
                     behind = at + width
                 if count < 0:
-                    if count < -1 or not now.nullable:
+                    if (count < -1 and self.as_brokers == 0) or not now.nullable:
                         problem = BAD_LENGTH if count < -1 else UNEXPECTED_NULL
                         break
                     at = behind
@@ -444,7 +446,7 @@ class Interpreter:
                 if tag > LARGEST or extent > LARGEST:
                     problem = BAD_LENGTH
                     break
-                if extent > end - behind + hidden:
+                if extent > end - behind + hidden and self.as_brokers == 0:
                     problem = TRUNCATED
                     break
                 at = behind
@@ -466,6 +468,9 @@ class Interpreter:
                     frame.seen |= bit
                     now = known.next
                     continue
+                if extent > end - at + hidden:
+                    problem = TRUNCATED
+                    break
                 if kept_fields[what]:
                     row = rows[now.level]
                     rows[now.level] = row + 1
@@ -484,7 +489,7 @@ class Interpreter:
                 continue
 
             elif op == ops.TAG_END:
-                if end - at + hidden != frame.rest:
+                if end - at + hidden != frame.rest and self.as_brokers == 0:
                     problem = BAD_TAG
                     break
                 now = frame.resume
@@ -538,13 +543,15 @@ class Interpreter:
 class Attempts:
     """How each message of a batch is to be read."""
 
-    def __init__(self, entry: Any, second: Any, spare: Any) -> None:
+    def __init__(self, entry: Any, second: Any, spare: Any, as_brokers: Any) -> None:
         self.entry: vec[i32] = entry
         """Place of the program, -1 if there is none."""
         self.second: vec[i32] = second
         """Of another one to try, -1 if there is none."""
         self.spare: vec[i64] = spare
         """Trailing bytes that are allowed."""
+        self.as_brokers: vec[u8] = as_brokers
+        """1: as Kafka's readers read it (Interpreter.as_brokers)."""
 
 
 @final
@@ -556,6 +563,7 @@ class Outcomes:
         count = i64(len(self.status))
         self.token_at: vec[i64] = vec[i64]([0] * (count + 1))
         self.error_at: vec[i64] = vec[i64]([-1] * count)
+        """Where it failed; of one that was read as Kafka's readers read, where it ends for them."""
         self.error_field: vec[i32] = vec[i32]([-1] * count)
         self.chosen: vec[i32] = vec[i32]([-1] * count)
         self.tolerated: vec[u8] = vec[u8]([0] * count)
@@ -568,6 +576,7 @@ def walk_all(
     count = i64(len(attempts.entry))
     for message in range(count):
         outcomes.token_at[message] = interpreter.tokens.used
+        interpreter.as_brokers = i64(attempts.as_brokers[message])
         for attempt in range(i64(2)):
             entry = attempts.entry[message] if attempt == 0 else attempts.second[message]
             if entry < 0:
@@ -577,6 +586,8 @@ def walk_all(
                 outcomes.status[message] = OK
                 outcomes.tolerated[message] = 1 if problem == TOLERATED else 0
                 outcomes.chosen[message] = entry
+                if interpreter.as_brokers:
+                    outcomes.error_at[message] = interpreter.problem_at
                 break
             if attempt == 0:
                 outcomes.status[message] = u8(problem)

@@ -101,7 +101,7 @@ def rows_of(batch: DecodedBatch, selected: Filter, reading: Reading, noticed: No
     if selected.topic is not None or selected.frames:
         return np.array([*kept(batch, rows, inside, selected, noticed)], np.int64)
     if selected.error:
-        failed = batch.decoded.status >= Status.TRUNCATED
+        failed = batch.decoded.malformed.copy()
         for there, where in kinds_of(batch.decoded):
             failed[first_errors(there, where)[0]] = True
         for i, carried in inside.items():
@@ -198,7 +198,7 @@ def listed(count: int, message: Ints, values: pa.Array) -> pa.ListArray:
 
 def reasons(batch: DecodedBatch, rows: Ints) -> tuple[pa.Array, pa.Array]:
     """Why messages were not decoded, and why they are malformed; null for all others."""
-    failed = np.flatnonzero(batch.decoded.status[rows] != Status.OK)
+    failed = np.flatnonzero((batch.decoded.status[rows] != Status.OK) | batch.decoded.malformed[rows])
     place = np.full(len(rows), -1, np.int64)
     place[failed] = np.arange(len(failed))
     found = [verdict(batch.decoded, row, contents=False, body=False) for row in rows[failed].tolist()]

@@ -288,16 +288,18 @@ def without_ids(messages: Messages, i: int) -> Line:
 
 def verdict(decoded: Decoded, i: int, *, contents: bool, body: bool = True) -> Line:
     """The body, and of a draft its name; or why there is none: `undecoded` if we cannot know, `malformed` if wrong."""
-    status = Status(decoded.status[i])
+    status, marks = Status(decoded.status[i]), {}
+    if decoded.malformed[i]:
+        marks["malformed"] = str(REASONS[decoded.reason(i)](int(decoded.error_at[i]), decoded.error_path(i)))
     if status == Status.OK:
         dialect = Dialect(decoded.dialect[i])
         drafted = {"dialect": dialect.label} if dialect >= Dialect.KIP516_DRAFT else {}
         if not body:
-            return drafted
+            return marks | drafted
         value = nested(decoded, i, contents=contents)["body"]
-        return {**drafted, "body": value if contents else value | carried(value)}
-    if status >= Status.TRUNCATED:
-        return {"malformed": str(REASONS[status](int(decoded.error_at[i]), decoded.error_path(i)))}
+        return {**marks, **drafted, "body": value if contents else value | carried(value)}
+    if marks:
+        return marks
     where = f" at byte {int(decoded.error_at[i])}" if status == Status.LEFT_OUT else ""
     return {"undecoded": status.name.lower().replace("_", "-") + where}
 

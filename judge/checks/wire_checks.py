@@ -28,7 +28,7 @@ from wirecheck.judge.checks.shapes import (
     servers_of,
 )
 from wirecheck.judge.claims.claim import Claim, Subject, error_name
-from wirecheck.judge.claims.extract.wire_format import ON_OTHERS
+from wirecheck.judge.claims.extract.wire_format import ON_OTHERS, REFUSED
 from wirecheck.judge.claims.outcomes import SUCCESS, WAITED
 from wirecheck.judge.claims.reduce import moment
 from wirecheck.judge.failures import Failure
@@ -270,7 +270,14 @@ def malformed_message(subject: Subject, group: Group, context: CheckContext) -> 
         else:
             words |= {"endpoint": sender, "sender": servers_of(claims, context)}
             brokers = brokers_of(claims[-1:], context)
-        yield resting_on(claims, *key, client_ids=clients_of(claims), brokers=brokers, words=words)
+        about = {"client_ids": clients_of(claims), "brokers": brokers}
+        refused = sum(claim.tally.get(REFUSED, 0) for claim in claims)
+        if refused:
+            shown = [claim for claim in claims if claim.tally.get(REFUSED)]
+            yield resting_on(shown, *key, count=refused, words={**words, "read": ""}, **about)
+        else:
+            read = "; the servers read them" if words.get("host") else ""
+            yield resting_on(claims, *key, kind="information", words={**words, "read": read}, **about)
 
 
 def sender_of(claim: Claim) -> str:

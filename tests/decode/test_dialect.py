@@ -139,8 +139,19 @@ def test_malformed_messages_stay_malformed_and_are_a_drafts_only_where_it_comes_
         drafted = out.dialect >= Dialect.KIP516_DRAFT
         assert (out.error_at[drafted] > shipped.error_at[drafted]).all()
         assert out.dialect[~drafted].max() == Dialect.KAFKA
-        assert out.status.all()
+        asked = [row["side"] == "request" and row["kafka"].startswith("leaves") for row in rows]
+        assert (out.status == Status.OK).tolist() == asked  # Kafka's readers do not look for bytes left over
     assert set(suggested(batch(rows))) == {None}
+
+
+def test_what_kafkas_readers_read_and_no_writer_writes_is_read_in_requests_and_marked():
+    """By Kafka's own classes."""
+    rows = vectors("lenient")
+    out = read(batch(rows))
+    asked = [i for i, row in enumerate(rows) if row["side"] == "request"]
+    assert [nested(out, i) for i in asked] == [rows[i]["json"] for i in asked]
+    assert [bool(out.deviation[i]) for i in asked] == [rows[i]["strict"] == "refuses" for i in asked]
+    assert not out.deviation[[i for i in range(len(rows)) if i not in asked]].any()
 
 
 def test_what_is_not_read_as_shipped_may_be_a_draft_and_is_never_malformed():

@@ -34,6 +34,12 @@ def wir003_fires__a_client(lab):
         broken(lab.metadata(0, talk=lab.talk(server)), 0, b"\1\2\3")
 
 
+def wir003_fires__what_a_broker_closes_on(lab):
+    """Another one reads it."""
+    broken(lab.metadata(0, talk=lab.talk(B1)), 0, b"\1\2\3")
+    broken(lab.talk(B2).refused(1, "Metadata", 12, {"topics": None}), 0, b"\1\2\3")
+
+
 def wir003_near_miss(lab):
     """What librdkafka sends too much is known."""
     talk = lab.talk(client_id="rdkafka").ask(0, "Metadata", 12, {"topics": None}, {"clusterId": None})

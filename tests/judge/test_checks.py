@@ -313,7 +313,13 @@ def test_a_code_of_the_draft_is_odd_where_the_named_draft_does_not_have_it(diale
         ),
         (
             cases_wire.wir003_fires__a_client,
-            "app (10.0.0.99) sends malformed Metadata v12 requests: leftover bytes; 2 times.",
+            "app (10.0.0.99) sends malformed Metadata v12 requests: leftover bytes; 2 times; the servers read them.",
+            ["app"],
+            [],
+        ),
+        (
+            cases_wire.wir003_fires__what_a_broker_closes_on,
+            "app (10.0.0.99) sends malformed Metadata v12 requests: leftover bytes; 1 time.",
             ["app"],
             [],
         ),

@@ -1,6 +1,7 @@
 """The law of lenient readers: what Kafka's readers read is a change, whatever no writer of Kafka's would write.
 
 For each administrative API, each version and each leniency: the change is listed as that of the request written well.
+And whatever is judged of well-written requests is judged of such ones, with a note about their form besides.
 """
 
 import struct
@@ -8,9 +9,13 @@ import struct
 import pytest
 
 from tests.build import CASES, plain
+from tests.judge.lab import Lab
+from tests.judge.test_checks import CASES as OF_CHECKS
 from tests.questions.test_changes import BROKER, CLIENT, MS, found
 from tests.traffic import Talk
+from wirecheck.decode.connection.exchanges import CLOSED_BY_SERVER
 from wirecheck.decode.layouts.program import Dialect
+from wirecheck.decode.wire import REQUEST
 from wirecheck.questions.changes import ACTIONS, API_KEYS, UNREAD
 
 SENDER, NAME = "lab-admin", "zzzzz"
@@ -107,3 +112,48 @@ def test_what_a_broker_reads_is_listed_as_a_change(api):
                 assert now == well
                 assert not any(UNREAD in text for text in details)
     assert tried >= 2
+
+
+def spare_bytes(data, _flexible):
+    return data + b"\7\7\7"
+
+
+def tags_that_descend(data, flexible):
+    """Behind a request's body, which most of them end with a section of tags without any."""
+    return data[:-1] + DESCENDING if flexible and data[-1:] == b"\0" else data
+
+
+def bent(code, case, bend):
+    """The case with every request changed that a broker answered."""
+    lab = Lab()
+    OF_CHECKS[code, case](lab)
+    flexible = {
+        (layout.key, version)
+        for dialect, layout, version in CASES
+        if dialect == Dialect.KAFKA and layout.side == "request" and version in layout.flexible
+    }
+    for talk in lab.talks:
+        for asked, answer, outcome in talk.exchanges:
+            if asked >= 0 and answer >= 0 and outcome != CLOSED_BY_SERVER and talk.dialect == Dialect.KAFKA:
+                data, side, key, version, *rest = talk.messages[asked]
+                assert side == REQUEST
+                talk.messages[asked] = (bend(data, (key, version) in flexible), side, key, version, *rest)
+    return lab
+
+
+def findings(lab):
+    """But those about bytes; and a host that was never granted anything sends odd ones then."""
+    return sorted(
+        (found["code"], found["kind"], found["summary"])
+        for found in lab.findings()
+        if not found["code"].startswith(("WIR", "DRF", "CLU002"))
+    )
+
+
+@pytest.mark.parametrize("bend", [spare_bytes, tags_that_descend])
+@pytest.mark.parametrize(("code", "case"), sorted(OF_CHECKS)[::7], ids=lambda part: part)
+def test_what_a_broker_reads_is_judged_as_any_other(code, case, bend):
+    lab = Lab()
+    OF_CHECKS[code, case](lab)
+    changed = bent(code, case, bend)
+    assert findings(changed) == findings(lab)

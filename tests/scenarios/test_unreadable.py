@@ -57,16 +57,23 @@ def test_an_unknown_key_or_a_newer_version_is_undecoded_and_never_malformed(tmp_
     assert (coverage["messages"], coverage["decoded_messages"], coverage["undecoded_messages"]) == (6, 4, 2)
 
 
-def test_a_malformed_message_is_a_violation_with_its_reason_and_its_client(tmp_path):
-    whole = asked(2, ["orders"])
-    broken = traffic.size_prefixed(whole[4:] + b"\x07")
-    result = verdict_on(tmp_path, broken, answered(2))
+@pytest.mark.parametrize(
+    ("tail", "reason", "kind", "decoded"),
+    [(b"\x07", "leftover bytes", "information", 6), (b"", "truncated", "violation", 5)],
+)
+def test_a_malformed_message_is_a_finding_with_its_reason_and_its_client(tail, reason, kind, decoded, tmp_path):
+    """What a broker reads is a note, and the message is judged as any other."""
+    whole, error = asked(2, ["orders"]), plain("ListGroups", "response", 4, {"errorCode": 42}, {"correlationId": 2})
+    if not tail:
+        whole = plain("ListGroups", "request", 4, {}, {"correlationId": 2, "clientId": "app"})
+    broken = traffic.size_prefixed(whole[4:] + tail if tail else whole[4:-1])
+    result = verdict_on(tmp_path, broken, answered(2) if tail else error)
     assert set(codes(result)) == {"WIR003"}
     finding = codes(result)["WIR003"]
-    assert (finding["kind"], finding["client_ids"]) == ("violation", ["app"])
-    assert "leftover bytes" in finding["summary"]
+    assert (finding["kind"], finding["client_ids"]) == (kind, ["app"])
+    assert reason in finding["summary"]
     assert [side["frame"]["first"] for side in finding["sides"]][:1] == [6]
-    assert result["coverage"]["decoded_messages"] == 5
+    assert result["coverage"]["decoded_messages"] == decoded
 
 
 @pytest.mark.parametrize("dialect", ["kafka", "kip516-draft", "kip4-draft"])

@@ -20,7 +20,7 @@ from tests.judge.cases_topic_ids import (
     tid002_fires__leads_again,
     tid002_fires__never_left_the_isr,
 )
-from tests.judge.cases_wire import wir003_fires__a_client, wir003_fires__a_server
+from tests.judge.cases_wire import wir003_fires__a_client, wir003_fires__a_server, wir003_fires__what_a_broker_closes_on
 from tests.judge.lab import B1, Lab
 from tests.story.test_causes import NEW, OLD, RECREATED, STUCK, found, side
 from tests.story.values import NOON_NS, card_entry, entry, finding, findings, hurt
@@ -497,7 +497,8 @@ def test_a_malformed_response_is_its_servers_fault_and_its_clients_are_named():
             "the client without an ID, app and billing",
             None,
         ),
-        (wir003_fires__a_client, "update or stop app at 10.0.0.99.", "", "app"),
+        (wir003_fires__what_a_broker_closes_on, "update or stop app at 10.0.0.99.", "", "app"),
+        (wir003_fires__a_client, "No action needed in Kafka: the servers read these requests.", "", "app"),
     ):
         lab = Lab()
         case(lab)

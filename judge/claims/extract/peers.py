@@ -111,7 +111,7 @@ def kinds_of(batch: Batch, asked: Ints) -> Ints:
     error, failed = refusals(batch, asked)
     met = (
         np.isin(status, (Status.UNKNOWN_API, Status.UNKNOWN_VERSION)) & ~open_to_all,
-        status >= Status.TRUNCATED,
+        batch.decoded.malformed[asked] & ((status >= Status.TRUNCATED) | (batch.partner(asked, RESPONSE) < 0)),
         orders & (error == STALE_CONTROLLER_EPOCH),
         orders,
         error == INCONSISTENT_CLUSTER_ID,

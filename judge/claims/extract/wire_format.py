@@ -24,12 +24,13 @@ from wirecheck.decode.connection.stream.frame import NEVER
 from wirecheck.decode.dialect import NAMES, suggested
 from wirecheck.decode.message import Dialect, Status, Tolerance
 from wirecheck.decode.request_waits import OVERDUE_NS, ROUNDS, SECOND_NS, answerable_ns
-from wirecheck.decode.wire import SIDES
+from wirecheck.decode.wire import RESPONSE, SIDES
 from wirecheck.judge.claims.batch import Batch
 from wirecheck.judge.claims.claim import Claim, Sighting
 from wirecheck.judge.claims.extract import bindings
 from wirecheck.judge.claims.outcomes import OTHERS, SLOT_NS, SUCCESS, TURNED_AWAY, WAITED, Part, Run, single
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant, grouped, moment, spans, spelled
+from wirecheck.judge.claims.response_outcomes import FAILED, NO_RESPONSE
 
 FACTS = (
     "frames",
@@ -253,6 +254,28 @@ def damaged(batch: Batch) -> Iterator[Rows]:
                 yield topics.states("malformed", key, rows)
 
 
+REFUSED = "refused"
+"""Among what is malformed: all but the requests that a server read."""
+OF_THE_FORM = (-1, 2, 35, 42)
+"""Errors by which a server says that it cannot read a request: UNKNOWN_SERVER_ERROR, CORRUPT_MESSAGE,
+UNSUPPORTED_VERSION, INVALID_REQUEST.
+"""
+
+
+def refused(batch: Batch, message: Ints) -> Ints:
+    """Which malformed messages were not read, as far as is known: responses, requests that no server granted, and of
+    those that Kafka's readers take what it closed on, or rejected for its form.
+    """
+    exchanges, decoded, found = batch.exchanges, batch.decoded, batch.answers_of
+    response, exchange = batch.partner(message, RESPONSE), batch.exchange[message]
+    fate = np.where(response >= 0, found.fate[response], NO_RESPONSE)
+    rejected = (fate == FAILED) & np.isin(found.error[response], OF_THE_FORM)
+    closed = (exchange >= 0) & (exchanges.outcome[exchange] == CLOSED_BY_SERVER)
+    is_read = np.where(decoded.status[message] == Status.OK, ~rejected & ~closed, fate > FAILED)
+    found: Ints = ((decoded.messages.side[message] == RESPONSE) | ~is_read).astype(np.int64)
+    return found
+
+
 def broken(batch: Batch) -> Iterator[Rows]:
     """Messages that could not be read, or only with a tolerance."""
     status, messages = batch.decoded.status, batch.decoded.messages
@@ -260,10 +283,11 @@ def broken(batch: Batch) -> Iterator[Rows]:
         message = np.flatnonzero(status == why)
         version = "@version" if reason == "version" else "-"
         yield batch.states("unknown", f"@api {version} @endpoint ={reason} @host", message)
-    bad = np.flatnonzero(status >= Status.TRUNCATED)
-    reasons = words(status[bad], [Status(s).name.lower().replace("_", " ") for s in range(len(Status))])
+    bad = np.flatnonzero(batch.decoded.malformed)
+    code = np.where(status[bad] == Status.OK, batch.decoded.deviation[bad], status[bad])
+    reasons = words(code, [Status(s).name.lower().replace("_", " ") for s in range(len(Status))])
     key = ["@api", "@version", words(messages.side[bad], SIDES), reasons, "@client_id", "@connection"]
-    yield batch.states("malformed", key, bad)
+    yield batch.states("malformed", key, bad, sums={REFUSED: refused(batch, bad)})
     yield from damaged(batch)
     odd = np.flatnonzero(batch.decoded.tolerance)
     tolerance = words(batch.decoded.tolerance[odd], [one.name.lower().replace("_", "-") for one in Tolerance])
