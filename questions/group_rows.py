@@ -137,7 +137,7 @@ class Groups(Accumulator):
     """Groups and partitions beyond the bounds."""
 
     def __post_init__(self) -> None:
-        self.traffic = Traffic(dialects=self.dialects, also=COLUMNS)
+        self.traffic = Traffic(dialects=self.dialects, also=COLUMNS, own={api for api, *_ in COLUMNS})
 
     def add(self, exchanges: Exchanges) -> None:
         chunk = self.traffic.add(exchanges)

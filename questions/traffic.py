@@ -34,7 +34,7 @@ from wirecheck.questions.counted_once import CountedOnce
 from wirecheck.wording import clock, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -57,6 +57,7 @@ THROTTLE = "throttle_time_ms"
 THROTTLED = "throttled"
 UNANSWERED = "connection closed without a response"
 GIVEN_UP = "no response, the client gave up"
+UNKNOWN_API, SHOWN_APIS = "an unknown API", 3
 STEPS = 16
 """Buckets of a latency in each doubling: a quantile is right within 2.2 %."""
 
@@ -243,6 +244,8 @@ class Coverage(Accumulator):
     """The last facts of each, by name and start."""
     drafts: Counter[str] = field(default_factory=Counter)
     """Undecoded messages that a draft reads, by its name."""
+    not_read: Counter[str] = field(default_factory=Counter)
+    """Requests of the question's APIs that could not be read, by API."""
 
     @property
     def left_out(self) -> int:
@@ -274,8 +277,16 @@ class Coverage(Accumulator):
             f"{clock(self.first_ns)} to {clock(self.last_ns)} UTC",
             f"{lost:,} bytes not captured" if lost else "",
             *(f"{plural(count, 'message')} not read without --dialect {name}" for name, count in self.drafts.items()),
+            self.requests_not_read(),
         ]
         return f"{', '.join(filter(None, parts))}{self.encrypted()}"
+
+    def requests_not_read(self) -> str:
+        """`3 requests could not be read (DeleteTopics 2, Fetch 1)`; empty where all could."""
+        apis = [f"{api} {count:,}" for api, count in self.not_read.most_common(SHOWN_APIS)]
+        more = ", ..." if len(self.not_read) > SHOWN_APIS else ""
+        count = plural(self.not_read.total(), "request")
+        return f"{count} could not be read ({', '.join(apis)}{more})" if apis else ""
 
     def encrypted(self) -> str:
         count = sum(each.protocol == "tls" for each in self.connections.values())
@@ -300,6 +311,8 @@ class Traffic(Coverage):
     topic_names: TopicNames = field(default_factory=TopicNames)
     also: Selection = ()
     """More columns to read, for who is given the chunks."""
+    own: Collection[str] | None = None
+    """The APIs that the question is about; None: all."""
     once: CountedOnce = field(init=False)
 
     def __post_init__(self) -> None:
@@ -314,6 +327,9 @@ class Traffic(Coverage):
         chunk = Chunk(exchanges, read(exchanges.messages, self.dialects, projection(self.also)))
         self.topic_names.learn(chunk.decoded)
         self.decoded += int((chunk.decoded.status == Status.OK).sum())
+        failed = exchanges.messages.key[(chunk.decoded.status != Status.OK) & (exchanges.messages.side == REQUEST)]
+        apis = Counter(name_of(key) if key in names() else UNKNOWN_API for key in failed.tolist())
+        self.not_read.update({api: count for api, count in apis.items() if self.own is None or api in self.own})
         doubtful = np.flatnonzero(chunk.decoded.status == Status.POSSIBLY_A_DRAFT)
         if len(doubtful):
             self.drafts.update(filter(None, suggested(exchanges.messages.take(doubtful))))

@@ -8,6 +8,7 @@ from tests.build import plain
 from tests.decode.show.test_message_lines import frames
 from tests.traffic import Talk
 from wirecheck.questions import traffic as counting
+from wirecheck.questions.group_rows import Groups
 from wirecheck.questions.traffic import THROTTLED, UNANSWERED, Call, Counts, Rejection, Traffic, Use, quantile_ms
 
 MS = 1_000_000
@@ -138,3 +139,26 @@ def test_a_client_id_that_is_no_text_is_counted_and_hides_nothing():
     fetch(talk, 2)
     strange = [replace(one, payload=one.payload.replace(b"?ppx", b"\xffppx")) for one in talk.segments]
     assert Traffic().read([frames(strange)]).client_ids() == {"\ufffdppx", "billing-7"}
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        (Traffic, "3 requests could not be read (DeleteTopics 2, Heartbeat 1)"),
+        (Groups, "1 request could not be read (Heartbeat 1)"),
+    ],
+)
+def test_each_question_says_how_many_requests_of_its_own_apis_could_not_be_read(question, said):
+    """In a version that is newer than any layout, answered all the same."""
+    talk = talking()
+    produce(talk, 1, 0)
+    for number, api in enumerate(["DeleteTopics", "Heartbeat", "DeleteTopics"], 2):
+        asked = plain(api, "request", 4, {}, {"correlationId": number, "clientId": "app"})
+        talk.request(asked[:6] + b"\0\x1e" + asked[8:])
+        talk.response(plain(api, "response", 4, {}, {"correlationId": number}))
+    found = question().read([capture(talk)])
+    assert said in getattr(found, "traffic", found).text()
+
+
+def test_where_all_requests_could_be_read_nothing_is_said_of_it(busy):
+    assert "could not" not in Traffic().read([capture(busy)]).text()

@@ -272,8 +272,8 @@ def refused(batch: Batch, message: Ints) -> Ints:
     rejected = (fate == FAILED) & np.isin(found.error[response], OF_THE_FORM)
     closed = (exchange >= 0) & (exchanges.outcome[exchange] == CLOSED_BY_SERVER)
     is_read = np.where(decoded.status[message] == Status.OK, ~rejected & ~closed, fate > FAILED)
-    found: Ints = ((decoded.messages.side[message] == RESPONSE) | ~is_read).astype(np.int64)
-    return found
+    is_refused: Ints = ((decoded.messages.side[message] == RESPONSE) | ~is_read).astype(np.int64)
+    return is_refused
 
 
 def broken(batch: Batch) -> Iterator[Rows]:
