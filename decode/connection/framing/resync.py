@@ -43,6 +43,8 @@ REFUTED: Final = 2
 
 def search(shared: Shared, connection: Connection, direction: Direction) -> bool:
     """Look for a boundary in a direction; True if one was found."""
+    if is_other_way_round(shared, connection, direction):
+        turn_round(connection, direction)
     if connection.client < 0 or connection.carries_requests(direction):
         found = _find(shared, connection, direction, None)
     else:
@@ -57,6 +59,41 @@ def search(shared: Shared, connection: Connection, direction: Direction) -> bool
     if not found:
         _drop_useless(shared, connection, direction)
     return found
+
+
+def is_other_way_round(shared: Shared, connection: Connection, direction: Direction) -> bool:
+    """Whether what is called the server sends requests of one client in turn, and has answered nothing: a response can
+    look like a request, and then it was taken for one. Only what packets begin with is looked at.
+    """
+    doubtful = connection.role_by == BY_CONTENT and direction.messages == 0
+    if not doubtful or connection.carries_requests(direction):
+        return False
+    begin = max(direction.scanned, direction.ordered.begin)
+    chunk = direction.ordered.first
+    while chunk is not None:
+        if chunk.kind == DATA and chunk.begin >= begin:
+            data = direction.ordered.look(chunk.begin, HEADER)
+            verdict, _, client = request_header(shared.known, data, shared.limits.message_bytes)
+            if verdict == recognise.STRONG:
+                correlation = int32(data, 8)
+                ahead = correlation - direction.last_correlation
+                if client == direction.client_hash and 0 < ahead <= FAR:
+                    return True
+                direction.client_hash, direction.last_correlation = client, correlation
+        chunk = chunk.next
+    return False
+
+
+def turn_round(connection: Connection, direction: Direction) -> None:
+    """This side is the client's: nothing that was read of the connection so far is what it seemed."""
+    for queue in (connection.in_flight, connection.early_responses):
+        while queue.count > 0:
+            queue.remove(0)
+    answers = connection.other(direction)
+    connection.client = direction.side
+    for one in (direction, answers):
+        one.lose_boundary()
+    answers.messages, answers.client_hash = 0, -1
 
 
 def last_chance(shared: Shared, connection: Connection, direction: Direction) -> bool:
