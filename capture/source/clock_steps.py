@@ -58,14 +58,19 @@ def newest(rows: pa.RecordBatch) -> Sequences:
     return dict(_of_frames(rows.slice(max(rows.num_rows - ROWS, 0))))
 
 
+def oldest(rows: pa.RecordBatch) -> Sequences:
+    """The first of each sender."""
+    found: Sequences = {}
+    for sender, place in _of_frames(rows.slice(0, ROWS)):
+        found.setdefault(sender, place)
+    return found
+
+
 def go_on(before: Sequences, rows: pa.RecordBatch) -> int:
     """How many more senders go on with these rows than step back, of those whose time steps back; 0 where nothing
     shows it.
     """
-    found: Sequences = {}
-    for sender, place in _of_frames(rows.slice(0, ROWS)):
-        found.setdefault(sender, place)
-    both = ((*before[sender], *place) for sender, place in found.items() if sender in before)
+    both = ((*before[sender], *place) for sender, place in oldest(rows).items() if sender in before)
     steps = ((now - then) % (1 << 32) for then, then_ns, now, now_ns in both if now_ns < then_ns)
     return sum(1 if step < 1 << 31 else -1 for step in steps if step)
 
@@ -85,6 +90,14 @@ def is_set_ahead(before: pa.RecordBatch, rows: pa.RecordBatch, step_ns: int) -> 
     for row in _segments(before.slice(max(before.num_rows - ROWS, 0))):
         waiting.take(row)
     return waiting.is_acknowledged(behind) or (step_ns > LONG_NS and waiting.answered(behind) >= ANSWERS)
+
+
+def answered_behind(before: pa.RecordBatch, rows: pa.RecordBatch) -> int:
+    """On how many connections what waited before is answered exactly behind it; 0 if any goes on elsewhere."""
+    waiting = _Waiting()
+    for row in _segments(before.slice(max(before.num_rows - ROWS, 0))):
+        waiting.take(row)
+    return waiting.answered(_segments(rows.slice(0, ROWS)))
 
 
 class _Segment(NamedTuple):
@@ -178,7 +191,23 @@ class Clock:
         """Of the rows so far, as they are dated."""
         self.steps: list[str] = []
         """What happened to it, in words."""
-        self._before: pa.RecordBatch | None = None
+        self.before: pa.RecordBatch | None = None
+        """Rows of which the newest are the file's last ones so far."""
+
+    def behind(self, first_ns: int, offset_ns: int, *, counted: bool) -> Clock:
+        """That of a file that goes on where the file of this one ended: its first packet has this time."""
+        found = Clock()
+        found.offset_ns = offset_ns
+        if counted:
+            found.offset_ns = 0
+            found._count(offset_ns, first_ns + offset_ns)
+        return found
+
+    def copy(self) -> Clock:
+        """One that begins as this one does."""
+        found = Clock()
+        found.offset_ns = self.offset_ns
+        return found
 
     def dated(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         """The rows of a file, as they are read. What is too near to the end of a batch waits for the next."""
@@ -195,7 +224,7 @@ class Clock:
         """Rows with their times; and those behind a step of which too little is known by now."""
         raw = rows.column("ts_ns").to_numpy()
         ts_ns = raw + self.offset_ns
-        newest_ns = self.newest_ns if self.newest_ns is not None or not len(raw) else int(raw[0])
+        newest_ns = self.newest_ns if self.newest_ns is not None or not len(raw) else int(ts_ns[0])
         clock = np.maximum.accumulate(np.concatenate([[newest_ns or 0], ts_ns]))
         at, end = 0, len(raw)
         for _ in range(MOST_LOOKS):
@@ -221,9 +250,9 @@ class Clock:
     def _keep(self, rows: pa.RecordBatch, newest_ns: int) -> None:
         if rows.num_rows:
             self.newest_ns = newest_ns
-            few = self._before is not None and rows.num_rows < ROWS
-            self._before = _joined([self._before, rows]) if few else rows
-            self._before = self._before.slice(max(self._before.num_rows - ROWS, 0))
+            few = self.before is not None and rows.num_rows < ROWS
+            self.before = _joined([self.before, rows]) if few else rows
+            self.before = self.before.slice(max(self.before.num_rows - ROWS, 0))
 
     def _next_step(self, ts_ns: NDArray[np.int64], clock: NDArray[np.int64], begin: int) -> int:
         step = ts_ns[begin:] - clock[begin:-1]
@@ -233,8 +262,8 @@ class Clock:
     def _is_set(self, rows: pa.RecordBatch, ts_ns: NDArray[np.int64], clock: NDArray[np.int64], at: int) -> bool:
         """Whether the clock was set at this row."""
         before, behind = rows.slice(0, at), rows.slice(at)
-        if at < ROWS and self._before is not None:
-            before = _joined([self._before, before]) if at else self._before
+        if at < ROWS and self.before is not None:
+            before = _joined([self.before, before]) if at else self.before
         if ts_ns[at] > clock[at]:
             return is_set_ahead(before, behind, int(ts_ns[at] - clock[at]))
         returns = np.diff(ts_ns[at : at + STAY]).max(initial=0) * 2 > clock[at] - ts_ns[at]
@@ -248,8 +277,8 @@ class Clock:
 
     def add_unread(self, unread: Unread) -> None:
         """How often it was set, once the file was read."""
-        if self.steps:
-            unread.clock_steps += self.steps
+        unread.clock_steps += self.steps
+        if self.steps or self.offset_ns:
             unread.newest_ns = self.newest_ns or 0
 
 

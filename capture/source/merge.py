@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from wirecheck.capture import frames
+from wirecheck.capture.source.clock_between import Dated, clocks_of
 from wirecheck.capture.source.clock_steps import Clock, was_set_back
 from wirecheck.capture.source.pcap import SMALL_STEP_NS, STEP_NS, Batch, CaptureFile, InputError, Unread, first_look
 from wirecheck.capture.source.rows import BATCH_BYTES
@@ -49,6 +50,8 @@ class Input:
     """Of the file, shared by its stretches."""
     key_logs: tuple[bytes, ...] = ()
     """TLS secrets that stand anywhere in the file."""
+    clock: Clock | None = None
+    """Of a file whose time is not that of the files before it."""
 
     @property
     def size(self) -> int:
@@ -61,12 +64,18 @@ class Input:
 
 def inputs_in_order(paths: Sequence[Path]) -> tuple[list[Input], list[InputError]]:
     """Files by their first packet's time and by name, each once; and those that cannot be read at all."""
-    found, errors = list[Input](), []
+    found, errors, files = list[Input](), [], list[Dated]()
     for path in sorted({path.resolve(): path for path in sorted(paths)}.values()):
         try:
-            found += _parts(path, first_look(path))
+            look = first_look(path)
         except InputError as error:
             errors.append(error)
+            continue
+        found += (parts := [*_parts(path, look)])
+        if len(parts) == 1 and look.pipe is None and look.first_ns:
+            files.append(Dated(path, look.first_ns, look.newest_ns))
+    clocks = clocks_of(files)
+    found = [_by_clock(one, clocks[one.path]) if one.path in clocks else one for one in found]
     found.sort(key=lambda one: (one.first_ns, str(one.path)))  # stable: stretches of one file stay in its order
     return [replace(one, rank=rank) for rank, one in enumerate(found)], errors
 
@@ -82,6 +91,10 @@ def _parts(path: Path, look: Look) -> Iterator[Input]:
     known.unread.parts = len(look.stretches)
     for stretch in look.stretches:
         yield replace(known, first_ns=stretch.first_ns, stretch=stretch)
+
+
+def _by_clock(source: Input, clock: Clock) -> Input:
+    return replace(source, first_ns=source.first_ns + clock.offset_ns, clock=clock)
 
 
 class _Open:
@@ -128,7 +141,7 @@ def _batches(source: Input, stamp: frames.Stamp, batch_bytes: int, reader: _Open
         reader.on_keys(key_log)
     begin = 0 if source.stretch is None else source.stretch.begin
     try:
-        clock = Clock()
+        clock = source.clock or Clock()
         every = file.batches(stamp) if source.stretch else clock.dated(file.batches(stamp))
         for batch in every if source.is_in_order else sorted_within(every, unread):
             reader.read_bytes = file.file_bytes - begin

@@ -173,6 +173,8 @@ class CaptureFile:
         except OSError as error:
             raise InputError(path, 0, _why_not_opened(error)) from error
         self.rows = Rows(batch_bytes)
+        self.surveyed_ns = 0
+        """The newest time that `stretches` saw."""
         try:
             if grows:
                 self._windows.grow()
@@ -317,6 +319,7 @@ class CaptureFile:
             status = self._walk.survey(windows, rows, survey)
             if status in {classic.STEPS_BACK, classic.JUMPS}:
                 at, newest_ns = windows.start + int(survey.position), int(survey.newest_ns)
+                self.surveyed_ns = max(self.surveyed_ns, newest_ns)
                 found = Stretch(int(survey.ts_ns), at, None, int(survey.packets), self._walk.copy())
                 survey.newest_ns = survey.ts_ns
                 if status == classic.STEPS_BACK:
@@ -329,6 +332,7 @@ class CaptureFile:
                 windows.slide(int(survey.position))
                 survey.position = 0
             else:
+                self.surveyed_ns = max(self.surveyed_ns, int(survey.newest_ns))
                 return _cut_at(begins, jumps)
         return []
 
@@ -382,6 +386,8 @@ class Look:
     """Empty: unknown."""
     key_logs: tuple[bytes, ...] = ()
     """TLS secrets in it, if it is read in several stretches."""
+    newest_ns: int = 0
+    """The newest time in it; 0: unknown."""
 
 
 def _cut_at(begins: list[Stretch], jumps: list[tuple[int, Stretch]]) -> list[Stretch]:
@@ -419,7 +425,7 @@ def _surveyed(path: Path, step_ns: int) -> Look:
     try:
         first_ns = file.first_ns()
         stretches = tuple(file.stretches(step_ns))
-        return Look(first_ns, None, stretches, file.key_logs if len(stretches) > 1 else ())
+        return Look(first_ns, None, stretches, file.key_logs if len(stretches) > 1 else (), file.surveyed_ns)
     finally:
         file.close()
 

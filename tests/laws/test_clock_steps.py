@@ -86,3 +86,53 @@ def test_packets_out_of_order_are_no_clock_that_is_set(capture, seed, tmp_path):
     after = library.replay(write(tmp_path / "rotated.pcap", head, part_ns, rotated))
     assert said(after) == before
     assert "clock_steps" not in after.coverage.measures
+
+
+def files_of(packets, dice):
+    """The packets in two to five parts."""
+    cuts = sorted(dice.sample(range(len(packets) // 20, len(packets)), dice.choice([1, 1, 2, 4])))
+    return [packets[begin:end] for begin, end in pairwise([0, *cuts, len(packets)])]
+
+
+def write_each(folder, head, part_ns, parts, names):
+    return [write(folder / name, head, part_ns, part) for name, part in zip(names, parts, strict=True)]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_clock_that_is_set_back_between_two_files_adds_no_finding_and_takes_none(capture, seed, tmp_path):
+    """Rotated files; the clock may be set forward again between two later ones, or within one."""
+    (head, part_ns, packets), before = capture
+    dice = random.Random(seed)
+    off, place = [0] * len(packets), 0
+    now_s = 0
+    parts = files_of(packets, dice)
+    for number, part in enumerate(parts):
+        step_s = round(LEAST_S * (DAY_S / LEAST_S) ** dice.random())
+        now_s = dice.choice([now_s - step_s, now_s - step_s, now_s, 0]) if number else 0
+        off[place : place + len(part)] = [now_s * S] * len(part)
+        place += len(part)
+    stepped = [(ns + by_ns, rest) for (ns, rest), by_ns in zip(packets, off, strict=True)]
+    found, place = [], 0
+    for part in parts:
+        found.append(stepped[place : place + len(part)])
+        place += len(part)
+    names = [f"trace.pcap{number}" for number in range(len(parts))]
+    after = library.replay(*write_each(tmp_path, head, part_ns, found, names))
+    assert said(after) == before
+    assert after.coverage.decoded_messages == after.coverage.messages
+    assert ("clock_steps" in after.coverage.measures) == any(later < earlier for earlier, later in pairwise(off))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_files_in_any_order_and_files_that_overlap_are_no_clock_that_is_set(capture, seed, tmp_path):
+    (head, part_ns, packets), before = capture
+    dice = random.Random(seed)
+    parts = files_of(packets, dice)
+    if seed % 2:  # two queues of a network card, each in its own file
+        of_one = [dice.random() < 0.5 for _ in packets]
+        parts = [[p for p, one in zip(packets, of_one, strict=True) if one == which] for which in (True, False)]
+    names = [f"trace.pcap{number}" for number in range(len(parts))]
+    dice.shuffle(names)
+    after = library.replay(*write_each(tmp_path, head, part_ns, parts, names))
+    assert said(after) == before
+    assert "clock_steps" not in after.coverage.measures
