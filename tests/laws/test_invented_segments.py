@@ -35,11 +35,11 @@ invented = st.lists(
 )
 
 
-def talk(step_ns: int) -> list[Segment]:
+def talk(step_ns: int, *, closed: bool = False) -> list[Segment]:
     said = Talk(step_ns=step_ns).open()
     for number in range(EXCHANGES):
         said.request(request(FETCH, 12, number, bytes(40))).response(response(number, bytes(200)))
-    return said.segments
+    return said.close().segments if closed else said.segments
 
 
 def slipped_in(true: list[Segment], made) -> tuple[list[Segment], set[int]]:
@@ -81,3 +81,20 @@ def test_segments_with_invented_numbers_lose_at_most_what_they_overwrote(made, s
     by_client = sum(from_client for _, from_client, *_ in made)
     assert len(lost) <= min(by_client, len(made) - by_client), lost
     assert len(facts(results)) == 1
+
+
+@examples(60, deep=600)
+@given(
+    st.integers(3, 2 * EXCHANGES - 12), st.integers(0, 2), st.booleans(), st.integers(10_000, NEAR - 1000),
+    st.sampled_from([0, 1, 100, 200]), st.sampled_from([10 * MS, 300 * MS, 2500 * MS]),
+)  # fmt: skip
+def test_a_gap_that_invented_segments_made_is_taken_back(place, later, from_client, ahead, size, step_ns):
+    """One shows data ahead, the other acknowledges it; then both sides go on where they were."""
+    shows = (place, from_client, ahead, 0, PSH | ACK, size)
+    takes = (place + later, not from_client, 0, ahead + size, ACK, 0)
+    frames, overwritten = slipped_in(talk(step_ns, closed=True), [shows, takes])
+    follower = Follower()
+    results = [follower.receive(segments(frames)), follower.drain()]
+    (found,) = facts(results).values()
+    assert found.unseen_request_bytes + found.unseen_response_bytes == 0
+    assert len(set(range(EXCHANGES)) - overwritten - set(answered(results))) <= 1

@@ -374,7 +374,7 @@ class Direction:
             self.out_of_order.add(chunk)
         for begin, end in gap.read_behind(self.next_offset):
             read = Chunk(begin, min(end, handed_out), GAP, b"", 0)
-            read.ts_ns = read.ts_last_ns = now
+            read.ts_ns = read.ts_last_ns = now - 1  # before what its receiver says now
             if read.begin < read.end:
                 self.out_of_order.add(read)
         while behind is not None:
@@ -394,7 +394,7 @@ class Direction:
         self.acknowledged = acknowledged
         self.acknowledged_before.limit(acknowledged)
         self.shown = min(self.shown, self.newest)
-        self.lacking_ns = UNSET
+        self.lacking_ns = now if acknowledged < gap.end else UNSET  # its receiver has not taken what lies behind
 
     def put_in_order(self, chunk: Chunk) -> None:
         """A chunk that was received, left out or never seen is next in order."""
