@@ -99,10 +99,16 @@ def cells(change: "Change", dated: bool) -> Cells:
         (client_name(change.client_id), "client"),
         (names.in_text(change.named_principal or "-"), "principal"),
         (names.in_text(change.host) or "-", "host"),
-        (f"via {names.in_text(broker_name(change.via_broker or ''))}", "via"),
+        (f"via {names.in_text(broker_name(change.via_broker or ''))}{answered(change)}", "via"),
         (change.answer, "latency" if change.error is None else "error" if change.error != "NONE" else "ok"),
         (change.details, "details"),
     ]
+
+
+def answered(change: "Change") -> str:
+    """`, answered by node 1` of what a broker forwarded."""
+    by = change.answered_by or ""
+    return f", answered by {'node ' if by.isdigit() else ''}{names.in_text(by)}" if by else ""
 
 
 def whole(change: "Change") -> str:

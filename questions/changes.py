@@ -32,6 +32,9 @@ from wirecheck.decode.show.message_page import error_name
 from wirecheck.decode.wire import REQUEST, RESPONSE, client_id
 from wirecheck.frame import Frame
 from wirecheck.questions.counted_once import CountedOnce
+from wirecheck.questions.quorum import APIS as QUORUM_APIS
+from wirecheck.questions.quorum import PROJECTION as QUORUM
+from wirecheck.questions.quorum import Quorum
 from wirecheck.questions.request_digest import request_digests
 from wirecheck.questions.traffic import BROKERS, Coverage
 from wirecheck.wording import broker_name, plural, utc
@@ -173,6 +176,8 @@ class Seen:
     """What answered it is a proxy, which sent it on."""
     digest: str | None = None
     """Of the request's bytes; None in rows of earlier versions."""
+    forwarded_to: str | None = None
+    """Name of the connection of the Envelope that carried it and was answered."""
 
     @property
     def key(self) -> Key:
@@ -224,11 +229,15 @@ class Changes(Coverage):
 
     def __post_init__(self) -> None:
         self.once = CountedOnce(self.brokers)
+        self.quorum = Quorum()
 
     def add(self, exchanges: Exchanges) -> None:
         self.cover(exchanges)
         self.once.only(exchanges)
         self.learn(of_apis(exchanges, [METADATA]))
+        raft = of_apis(exchanges, QUORUM_APIS)
+        if len(raft):
+            self.quorum.learn(raft, read(raft.messages, self.dialects, QUORUM))
         for found in requests_in(administrative(exchanges), self.dialects):
             self.keep(found)
 
@@ -275,6 +284,7 @@ class Changes(Coverage):
             if client is not None:
                 if is_named:
                     client.named_by(one)
+                client.forwarded_to = answering(one) or client.forwarded_to
                 client.targets = client.targets if client.is_answered else one.targets
                 continue
             same = alone[*one.key, one.digest]
@@ -308,28 +318,49 @@ class Changes(Coverage):
         server = one.connection.partition(">")[2]
         via = server if one.is_sent_on else one.forwarded_by or self.brokers.named(server)
         claimed_by, clusters = one.claimed_by or one.sender, self.clusters_of(one)
+        answered_by, note = self.answered_by(one)
         for target in one.targets:
             yield Change(
                 one.time_ns,
                 one.action,
                 target.object_type,
                 target.object,
-                " ".join(filter(None, (target.details, self.cause(one)))),
+                " ".join(filter(None, (target.details, self.cause(one), note))),
                 one.principal,
                 claimed_by and self.brokers.at_host(claimed_by),
                 one.client_id,
                 one.host,
                 via,
+                answered_by,
                 target.error,
                 one.frame,
                 *(clusters if len(clusters) == 1 else [None]),
             )
+
+    def answered_by(self, one: Seen) -> tuple[str | None, str]:
+        """Of a request that a broker forwarded, the node that answered, or its address; and a note where the capture
+        shows that another one leads the quorum.
+        """
+        carrier = answering(one) if one.in_envelope else one.forwarded_to
+        if carrier is None:
+            return None, ""
+        server = carrier.partition(">")[2]
+        node, leader = self.quorum.nodes.get(server, self.brokers.get(server)), self.quorum.leader(one.time_ns)
+        is_other = node is not None and leader is not None and node != leader
+        note = f"(node {node} does not lead the quorum, node {leader} does)" if is_other else ""
+        return server if node is None else str(node), note
 
     def cause(self, one: Seen) -> str:
         """A broker that creates a topic for a Metadata request forwards it with that request's correlation ID."""
         asked = self.creating.get((one.correlation_id, one.client_id, one.host))
         automatic = one.action == "CreateTopics" and one.forwarded_by is not None and asked is not None
         return "created automatically for a Metadata request" if automatic else ""
+
+
+def answering(envelope: Seen) -> str | None:
+    """The connection of an Envelope that a controller accepted and answered."""
+    is_answered = envelope.forwarded_by is not None and envelope.is_answered
+    return envelope.connection if is_answered else None
 
 
 def nothing_apart(_one: str, _other: str) -> bool:
@@ -776,6 +807,8 @@ class Change:
     """Address of the client."""
     via_broker: str | None
     """ID of the broker that the client asked, or its address where nothing named it."""
+    answered_by: str | None
+    """ID of the controller that answered what the broker forwarded, or its address; None where it was not seen."""
     error: str | None
     """Kafka's name of the error, NONE if the request was accepted, None where no answer was seen."""
     frame: Frame

@@ -45,7 +45,8 @@ def test_a_line_says_who_what_where_and_the_answer(run, audit):
     assert ended.exit_code == 0
     expected = (
         (
-            "22:13:20 CreateTopics songs lab-admin User:alice 10.0.4.12 via 10.0.1.3:9092 ok "
+            "22:13:20 CreateTopics songs lab-admin User:alice 10.0.4.12 via 10.0.1.3:9092, "
+            "answered by 10.0.1.9:9093 ok "
             "2 partitions, replication factor 3"
         ),
         "22:13:21 DeleteTopics a\\x1b[2Jb lab-admin - 10.0.4.13 via 10.0.1.3:9092 no answer seen",
@@ -59,7 +60,8 @@ def test_json_and_csv_have_the_same_cells(run, audit):
     assert lines[0] | {"frame": None} == {
         "time": "2023-11-14T22:13:20.003000Z", "action": "CreateTopics", "object_type": "topic", "object": "songs",
         "details": "2 partitions, replication factor 3", "principal": "User:alice", "claimed_by": None,
-        "client_id": "lab-admin", "host": "10.0.4.12", "via_broker": "10.0.1.3:9092", "error": "NONE", "frame": None,
+        "client_id": "lab-admin", "host": "10.0.4.12", "via_broker": "10.0.1.3:9092",
+        "answered_by": "10.0.1.9:9093", "error": "NONE", "frame": None,
         "cluster": None,
     }  # fmt: skip
     assert [line["error"] for line in lines] == ["NONE", None]

@@ -658,3 +658,37 @@ def test_without_principals_no_change_names_one(api, version, asked, name, detai
     assert (shown.object, shown.details) == (name, details)
     assert "carol" not in str(shown)
     assert "10.9.9.9" not in str(shown)
+
+
+def voting(leader, epoch, at=-20 * MS, voter=9):
+    """The leader of the quorum tells the controller so, by its ID."""
+    rows = [{"partitionIndex": 0, "leaderId": leader, "leaderEpoch": epoch}]
+    body = {"voterId": voter, "topics": [{"topicName": "__cluster_metadata", "partitions": rows}]}
+    talk = Talk(client=("10.0.1.8", 40000 + epoch), server=CONTROLLER, ts_ns=START + at).open()
+    message = plain("BeginQuorumEpoch", "request", 1, body, {"correlationId": 3, "clientId": str(leader)})
+    return talk.request(message).response(plain("BeginQuorumEpoch", "response", 1, {}, {"correlationId": 3}))
+
+
+@pytest.mark.parametrize(
+    ("quorum", "node", "note"),
+    [
+        ([], "10.0.1.9:9093", ""),
+        ([voting(9, 4)], "9", ""),
+        ([voting(8, 3, at=-90 * MS), voting(9, 4)], "9", ""),
+        ([voting(8, 4)], "9", "(node 9 does not lead the quorum, node 8 does)"),
+        ([voting(9, 3, at=-90 * MS), voting(8, 4)], "9", "(node 9 does not lead the quorum, node 8 does)"),
+        ([voting(9, 4), voting(8, 5, at=900 * MS)], "9", ""),
+    ],
+)
+def test_who_answered_a_forwarded_request_is_the_node_that_the_broker_asked(quorum, node, note):
+    """Also where the client's own request was not seen, as with TLS."""
+    inner, answer = request("CreateTopics", 7, CREATE), response("CreateTopics", 7, CREATED)
+    for talks in ([direct("CreateTopics", 7, CREATE, CREATED)], []):
+        (one,) = found(*quorum, *talks, envelope(inner, answer))
+        assert (one.answered_by, one.details) == (node, f"2 partitions, replication factor 3 {note}".strip())
+
+
+def test_of_a_request_that_a_broker_answered_itself_or_that_was_refused_no_other_node_answered():
+    (one,) = found(direct("CreateTopics", 7, CREATE, CREATED))
+    (refused,) = found(envelope(request("CreateTopics", 7, CREATE), error=31))
+    assert (one.answered_by, refused.answered_by) == (None, None)
