@@ -16,7 +16,7 @@ from wirecheck.decode.connection.gaps import begin_run, close_holes
 from wirecheck.decode.connection.lifetime import progress
 from wirecheck.decode.connection.stream import modes
 from wirecheck.decode.connection.stream.direction import BELIEVABLE, NEAR
-from wirecheck.decode.connection.stream.frame import ACK, RST, SYN, THE_WIRES, UNSET
+from wirecheck.decode.connection.stream.frame import ACK, FIN, RST, SYN, THE_WIRES, UNSET
 
 if TYPE_CHECKING:
     from wirecheck.decode.connection.connection import Connection, Elsewhere
@@ -68,8 +68,10 @@ def is_within(direction: Direction, seq: i64, alone: bool) -> bool:
 
 def _goes_on(elsewhere: Elsewhere, frame: Frame, one_sided: bool) -> bool:
     """Note a segment of other numbers: whether both sides are there by now, or, where the agent shows one side only,
-    that goes on there.
+    that goes on there. What ends a connection goes on nowhere.
     """
+    if frame.flags & (FIN | RST):
+        return False
     end = (frame.seq + frame.length) & SEQUENCE
     ack: i64 = frame.ack if frame.flags & ACK else UNSET
     if elsewhere.side == 1 - frame.side and _answer_each_other(frame.seq, ack, elsewhere):
