@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from wirecheck.decode.dialect import ID_BYTES, ID_IS_AN_EXTRA_TAG
-from wirecheck.decode.envelope import DEEPEST, ENVELOPE, FORWARDED_FOR, unwrapped
+from wirecheck.decode.envelope import DEEPEST, ENVELOPE, unwrapped
 from wirecheck.decode.layouts.form import Kind
 from wirecheck.decode.layouts.program import form, programs
 from wirecheck.decode.message import Projection, Status, decode, only
+from wirecheck.decode.principals import principal_slots
 from wirecheck.decode.wire import RESPONSE, SIDES, wire_offset
 
 if TYPE_CHECKING:
@@ -43,26 +44,26 @@ class Spans(NamedTuple):
 def confidential(messages: Messages, request_of: Ints, *, principals: bool = True) -> tuple[Spans, NDArray[np.int8]]:
     """The spans, and each message's status: of one that is not OK nothing is known.
 
-    `request_of` is, by message, the one in the batch that it answers, -1 if none. Without `principals` it is a secret
-    for whom an Envelope is.
+    `request_of` is, by message, the one in the batch that it answers, -1 if none. Without `principals` these are
+    secrets.
     """
     decoded = decode(messages, _projection())
-    return _all_spans(decoded, request_of, DEEPEST, _marked(principals=principals)), decoded.status
+    return _all_spans(decoded, request_of, DEEPEST, marked(principals=principals)), decoded.status
 
 
-def _all_spans(decoded: Decoded, request_of: Ints, steps: int, marked: NDArray[np.bool_]) -> Spans:
+def _all_spans(decoded: Decoded, request_of: Ints, steps: int, secret: NDArray[np.bool_]) -> Spans:
     """The spans of messages, and of what their Envelopes carry so many steps down."""
-    own = spans_of(decoded, marked)
+    own = spans_of(decoded, secret)
     if not (decoded.messages.key == ENVELOPE).any():
         return own
     inner = unwrapped(decoded, request_of)
-    return joined(own, _within(decoded, inner, steps, marked)) if len(inner.outer) else own
+    return joined(own, _within(decoded, inner, steps, secret)) if len(inner.outer) else own
 
 
 @cache
 def confidential_slots() -> NDArray[np.uint8]:
     """By slot: whether its tokens are needed for the spans. Bytes of an unknown tag come with the tag only."""
-    kept = np.zeros(len(programs().slots), np.uint8)
+    kept = principal_slots().astype(np.uint8)
     for slot in programs().slots:
         if slot.secret or slot.kind == Kind.RECORDS:
             kept[slot.number] = 1
@@ -81,11 +82,10 @@ def _projection() -> Projection:
 
 
 @cache
-def _marked(*, principals: bool) -> NDArray[np.bool_]:
-    marked = np.array([slot.secret or slot.kind == Kind.RECORDS for slot in programs().slots])
-    if not principals:
-        marked[[_number(ENVELOPE, "request", name) for name in FORWARDED_FOR]] = True
-    return marked
+def marked(*, principals: bool) -> NDArray[np.bool_]:
+    """By slot: whether it is a secret or records, or, without `principals`, one of these."""
+    found = np.array([slot.secret or slot.kind == Kind.RECORDS for slot in programs().slots])
+    return found if principals else found | principal_slots()
 
 
 def _number(key: int, side: str, name: str) -> int:
@@ -107,10 +107,10 @@ def _may_be_draft_id() -> NDArray[np.bool_]:
     return found
 
 
-def spans_of(decoded: Decoded, marked: NDArray[np.bool_]) -> Spans:
+def spans_of(decoded: Decoded, secret: NDArray[np.bool_]) -> Spans:
     """What the tokens of these slots hold."""
     of_draft = _may_be_draft_id()[decoded.field] & (decoded.length == ID_BYTES)
-    messages, tokens = decoded.messages, np.flatnonzero(marked[decoded.field] & (decoded.length > 0) & ~of_draft)
+    messages, tokens = decoded.messages, np.flatnonzero(secret[decoded.field] & (decoded.length > 0) & ~of_draft)
     message = np.searchsorted(decoded.token_at[1:], tokens, "right")
     place = decoded.value[tokens]
     place = np.where(place < 0, -1 - place, place)
@@ -120,12 +120,12 @@ def spans_of(decoded: Decoded, marked: NDArray[np.bool_]) -> Spans:
     )  # fmt: skip
 
 
-def _within(decoded: Decoded, carried: Unwrapped, steps: int, marked: NDArray[np.bool_]) -> Spans:
+def _within(decoded: Decoded, carried: Unwrapped, steps: int, secret: NDArray[np.bool_]) -> Spans:
     """Spans of inner messages, in the coordinates of those they came in."""
     inner, outer, request_of = carried
     found = decode(inner, _projection())
     readable = (found.status == Status.OK) & ((inner.key != ENVELOPE) | (steps > 1))
-    spans = _all_spans(found, request_of, steps - 1, marked) if steps > 1 else spans_of(found, marked)
+    spans = _all_spans(found, request_of, steps - 1, secret) if steps > 1 else spans_of(found, secret)
     begin = _carried_at(decoded, outer)
     open_bytes = np.where(inner.side == RESPONSE, 0, IDS_BYTES)  # which request it was is no secret
     unread = np.flatnonzero(~readable & (inner.size > open_bytes))

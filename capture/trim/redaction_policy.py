@@ -32,7 +32,7 @@ from wirecheck.decode.log.metadata_log import TOPIC_ID, TOPIC_NAME
 from wirecheck.decode.log.secrets import LogSecrets
 from wirecheck.decode.message import LENIENT, Projection, Status, decode, decode_as_brokers, only
 from wirecheck.decode.sasl_name import sasl_name
-from wirecheck.decode.secrecy import RECORDS, SECRET, Spans, confidential, confidential_slots, joined, spans_of
+from wirecheck.decode.secrecy import RECORDS, SECRET, Spans, confidential, confidential_slots, joined, marked, spans_of
 from wirecheck.decode.wire import REQUEST, RESPONSE, Messages, together, wire_offset
 
 if TYPE_CHECKING:
@@ -55,13 +55,15 @@ MOST_SNAPSHOTS = 64  # streams of chunks followed at once
 class LogCuts:
     """Over one capture: chunks of a snapshot come one by one."""
 
+    principals: bool = True
+    """Whether those in the log may be kept."""
     _snapshots: dict[tuple[int, int, int], tuple[int, LogSecrets]] = field(default_factory=dict)
     """By connection, end offset and epoch: the position of the next chunk, and the walk up to there."""
 
     def cuts(self, messages: Messages, serial: Ints) -> list[Cuts]:
         """All of the log in these answers."""
         decoded = decode(messages, _log_projection())
-        return [*_fetched(decoded), *self._chunks(decoded, serial)]
+        return [*_fetched(decoded, principals=self.principals), *self._chunks(decoded, serial)]
 
     def _chunks(self, decoded: Decoded, serial: Ints) -> list[Cuts]:
         """Chunks of snapshots as (message, offset, secret spans); they are one stream, position by position."""
@@ -78,9 +80,9 @@ class LogCuts:
                 continue
             snapshot = int(table["snapshot_id.end_offset"][row]), int(table["snapshot_id.epoch"][row])
             name = (int(serial[message]), *snapshot)
-            expected, secrets = self._snapshots.pop(name, (0, LogSecrets()))
+            expected, secrets = self._snapshots.pop(name, (0, LogSecrets(principals=self.principals)))
             if position == 0:
-                expected, secrets = 0, LogSecrets()
+                expected, secrets = 0, LogSecrets(principals=self.principals)
             cuts = _secret(chunk, secrets) if position == expected else [(0, len(chunk))]
             if position == expected:
                 self._snapshots[name] = position + len(chunk), secrets
@@ -92,7 +94,7 @@ class LogCuts:
         return found
 
 
-def _fetched(decoded: Decoded) -> list[Cuts]:
+def _fetched(decoded: Decoded, *, principals: bool) -> list[Cuts]:
     """The metadata log in answers to raft's Fetch as (message, offset, secret spans)."""
     every = tables(decoded, "Fetch", "response")
     table, topics = every["responses.partitions"], every["responses"]
@@ -108,7 +110,7 @@ def _fetched(decoded: Decoded) -> list[Cuts]:
         if records is not None and len(records):
             message = int(table.message[row])
             place = _offset(decoded, message, int(table["records"].at[row]))
-            found.append((message, place, _secret(records, LogSecrets())))
+            found.append((message, place, _secret(records, LogSecrets(principals=principals))))
     return found
 
 
@@ -236,12 +238,15 @@ class RedactionPolicy:
     """What messages keep, over one capture: the parts of a snapshot and the halves of an Envelope come apart."""
 
     principals: bool = True
-    """Whether the principal and the address in an Envelope may be kept, and the user name of a login."""
+    """Whether principals may be kept, with their addresses: in any message, in the metadata log, and of a login."""
     left_out: Counter[str] = field(default_factory=Counter)
     """Bytes of messages by reason."""
     _log: LogCuts = field(default_factory=LogCuts)
     _logins: LoginCuts = field(default_factory=LoginCuts)
     _envelopes: dict[tuple[int, int], Messages] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._log.principals = self.principals
 
     def kept(self, exchanges: Exchanges, order: Ints) -> Stretches:
         """Of the messages of a call; `order` is that of their places."""
@@ -272,8 +277,9 @@ class RedactionPolicy:
         else:
             spans, status = confidential(messages, np.full(len(messages), -1, np.int64), principals=self.principals)
         if (status >= Status.TRUNCATED).any():
-            spans, status = _of_dialects(exchanges, spans, status, np.flatnonzero(status >= Status.TRUNCATED))
-            spans, status = _as_brokers(messages, spans, status)
+            secret, malformed = marked(principals=self.principals), np.flatnonzero(status >= Status.TRUNCATED)
+            spans, status = _of_dialects(exchanges, spans, status, malformed, secret)
+            spans, status = _as_brokers(messages, spans, status, secret)
         members = np.flatnonzero(np.isin(messages.key, GROUP_APIS) & (status == Status.OK))
         if len(members):
             spans = _with_cuts(spans, members, group_cuts(messages.take(members)))
@@ -372,18 +378,17 @@ def _group_projection() -> Projection:
 
 
 def _of_dialects(
-    exchanges: Exchanges, spans: Spans, status: NDArray[np.int8], rows: Ints
+    exchanges: Exchanges, spans: Spans, status: NDArray[np.int8], rows: Ints, secret: NDArray[np.bool_]
 ) -> tuple[Spans, NDArray[np.int8]]:
     """What is not read as shipped may be an older layout or a draft: the spans by that reading.
 
     Where both read a message, its records and secrets are the same by either.
     """
-    marked = _kinds() >= 0
     decoded = dialect.read_as_any(exchanges.messages.take(rows), Projection(confidential_slots()))
     other = (decoded.dialect != Dialect.KAFKA) & (decoded.status == Status.OK)
     if not other.any():
         return spans, status
-    found = spans_of(decoded, marked)
+    found = spans_of(decoded, secret)
     found = _picked(found, other[found.message])
     stays = ~np.isin(spans.message, rows[other])
     status = status.copy()
@@ -391,7 +396,9 @@ def _of_dialects(
     return joined(_picked(spans, stays), found._replace(message=rows[found.message])), status
 
 
-def _as_brokers(messages: Messages, spans: Spans, status: NDArray[np.int8]) -> tuple[Spans, NDArray[np.int8]]:
+def _as_brokers(
+    messages: Messages, spans: Spans, status: NDArray[np.int8], secret: NDArray[np.bool_]
+) -> tuple[Spans, NDArray[np.int8]]:
     """Malformed requests that a broker reads to their last byte, with their spans: records, secrets, and texts that are
     none. With bytes left over it may be another message than its header says.
     """
@@ -401,16 +408,16 @@ def _as_brokers(messages: Messages, spans: Spans, status: NDArray[np.int8]) -> t
     lenient = np.ones(len(rows), np.bool_)
     decoded = decode_as_brokers(messages.take(rows), Projection(_texts_and_secrets()), Dialect.KAFKA, lenient)
     well = (decoded.status == Status.OK) & (decoded.error_at == decoded.messages.size)
-    found = joined(spans_of(decoded, _kinds() >= 0), _no_text(decoded))
+    found = joined(spans_of(decoded, secret), _no_text(decoded, secret))
     found = _picked(found, well[found.message])
     status = status.copy()
     status[rows[well]] = Status.OK
     return joined(spans, found._replace(message=rows[found.message])), status
 
 
-def _no_text(decoded: Decoded) -> Spans:
-    """The texts that are no UTF-8."""
-    texts = np.flatnonzero(_texts()[decoded.field] & (decoded.length > 0) & (decoded.value >= 0))
+def _no_text(decoded: Decoded, secret: NDArray[np.bool_]) -> Spans:
+    """The texts that are no UTF-8, but for secrets."""
+    texts = np.flatnonzero((_texts() & ~secret)[decoded.field] & (decoded.length > 0) & (decoded.value >= 0))
     place, length = decoded.value[texts], decoded.length[texts].astype(np.int64)
     odd = array(no_text(bytes_of(decoded.messages.data), vec64(place), vec64(length)))
     message = np.searchsorted(decoded.token_at[1:], texts[odd], "right")

@@ -16,10 +16,13 @@ from wirecheck.decode.columns import tables
 from wirecheck.decode.errors import BadMagic, DecodeError
 from wirecheck.decode.holes import laid_out
 from wirecheck.decode.layouts.layout import Field, layouts
+from wirecheck.decode.layouts.program import form
 from wirecheck.decode.log import compression
 from wirecheck.decode.log.frame_table import CUT_OFF, NO_FRAME, WHOLE, RecordHead
 from wirecheck.decode.log.records import HEADER_BYTES, TO_MAGIC_BYTES, Batch, header, size_and_magic
 from wirecheck.decode.message import Status, decode
+from wirecheck.decode.principals import principal_slots
+from wirecheck.decode.secrecy import marked
 from wirecheck.decode.wire import RECORD, pack
 
 Spans: TypeAlias = list[tuple[int, int]]  # (offset, length), ascending, disjoint
@@ -75,6 +78,7 @@ class LogSecrets:
     spans: Spans = field(default_factory=list)  # of this piece, in its coordinates with what was carried
     bodies: list[_Body] = field(default_factory=list)  # of this piece, whole
     budget: int = compression.LARGEST_OUTPUT_BYTES  # of this piece: a bomb in every batch is a bomb too
+    principals: bool = True  # whether they are kept
     most: int = MOST_RECORDS  # records of a piece that are looked at; what is behind them is secret
     records: int = MOST_RECORDS  # how many are left of them
 
@@ -90,7 +94,7 @@ class LogSecrets:
                 self.carried = data[at:]
                 break
             at = place
-        spans = sorted(self.spans + _within(data, self.bodies)) if self.bodies else self.spans
+        spans = sorted(self.spans + _within(data, self.bodies, self.principals)) if self.bodies else self.spans
         clipped = ((max(offset - before, 0), offset + length - before) for offset, length in spans)
         return [(begin, end - begin) for begin, end in clipped if end > begin]
 
@@ -136,7 +140,9 @@ class LogSecrets:
                 self.budget = max(self.budget - compression.REFUSED_BYTES, 0)
                 return
             self.budget -= max(len(inner), records_bytes)
-            within = LogSecrets(in_batch=len(inner), control=batch.control, most=batch.count)
+            within = LogSecrets(
+                in_batch=len(inner), control=batch.control, most=batch.count, principals=self.principals
+            )
             self.hiding = bool(within.feed(inner)) or within.in_batch > 0
 
     def _record(self, data: bytes, at: int) -> int | None:
@@ -153,7 +159,7 @@ class LogSecrets:
             return at
         self.in_batch -= head.end - at
         self.records -= 1
-        if head.type in _harmless_types():
+        if head.type in _harmless_types() and (self.principals or head.type not in principal_types()):
             self.passing, self.hiding = head.end - at, False
             return at
         if head.body_end <= len(data):
@@ -165,21 +171,31 @@ class LogSecrets:
         return head.body_at
 
 
-def _within(data: bytes, bodies: list[_Body]) -> Spans:
+@cache
+def principal_types() -> frozenset[int]:
+    """Record types with a principal."""
+    keys = {layout.key for layout in layouts("metadata_records")}
+    found = principal_slots()
+    return frozenset(key for key in keys if any(found[slot.number] for slot in form(key, "record").root.walk()))
+
+
+def _within(data: bytes, bodies: list[_Body], principals: bool = True) -> Spans:
     """The secret fields of whole bodies; all of a body that cannot be read."""
+    read = secret_types() if principals else secret_types() | principal_types()
+    secret = marked(principals=principals)
     messages = pack(
         [data[body.at : body.end] for body in bodies],
         [RECORD] * len(bodies),
-        [body.type if body.type in secret_types() else -1 for body in bodies],
+        [body.type if body.type in read else -1 for body in bodies],
         [min(body.version, _UNKNOWN) for body in bodies],
     )
     decoded = decode(messages)
     unread = (bodies[i] for i in np.flatnonzero(decoded.status != Status.OK))
     spans = [(body.at, body.end - body.at) for body in unread]
     begin = np.array([body.at for body in bodies], np.int64) - messages.at[:-1]
-    for kind in {body.type for body in bodies} & secret_types():
+    for kind in {body.type for body in bodies} & read:
         for table in tables(decoded, kind, "record").values():
-            for name in (name for name, slot in table.names.items() if slot.secret):
+            for name in (name for name, slot in table.names.items() if secret[slot.number]):
                 column = table[name]
                 offset = column.at + begin[table.message]
                 spans += [(at, n) for at, n in zip(offset.tolist(), column.length.tolist(), strict=True) if n > 0]

@@ -27,6 +27,7 @@ from wirecheck.decode.errors import Truncated
 from wirecheck.decode.layouts.program import programs
 from wirecheck.decode.message import REASONS, Dialect, Status
 from wirecheck.decode.nested import nested
+from wirecheck.decode.principals import is_principal
 from wirecheck.decode.show.learned_names import Brokers, Names, TopicNames, noting
 from wirecheck.decode.show.message_head import Heads, clients_of_messages, facts
 from wirecheck.decode.show.message_summary import NOTHING, summaries
@@ -269,11 +270,26 @@ def forwarded_for(envelope: Line) -> Line:
 
 
 def without_principals(line: Line) -> Line:
-    """The same line without the principal and the address in its Envelope."""
+    """The same line without principals and their addresses."""
     found = {name: value for name, value in line.items() if name not in {"principal", "client_host"}}
     if isinstance(body := line.get("body"), dict):
-        found["body"] = body | carried(body, FORWARDED_FOR)
+        found["body"] = _nameless(body | carried(body, FORWARDED_FOR), "")
     return found | ({"enveloped": without_principals(line["enveloped"])} if "enveloped" in line else {})
+
+
+def _nameless(value: Any, label: str) -> Any:
+    """The same with a length in place of each principal; `label` is the path to it."""
+    if isinstance(value, list):
+        return [_nameless(one, label) for one in value]
+    if not isinstance(value, dict):
+        return value
+    paths = {name: f"{label}.{name}".lstrip(".") for name in value}
+    return {
+        name: {"left_out": len(inner.encode())}
+        if isinstance(inner, str) and is_principal(name, value, paths[name])
+        else _nameless(inner, paths[name])
+        for name, inner in value.items()
+    }
 
 
 def without_ids(messages: Messages, i: int) -> Line:
