@@ -28,7 +28,7 @@ from wirecheck.judge.checks.shapes import (
     servers_of,
 )
 from wirecheck.judge.claims.claim import Claim, Subject, error_name
-from wirecheck.judge.claims.extract.wire_format import ON_OTHERS, REFUSED
+from wirecheck.judge.claims.extract.wire_format import ANSWERED, ON_OTHERS, REFUSED
 from wirecheck.judge.claims.outcomes import SUCCESS, WAITED
 from wirecheck.judge.claims.reduce import moment
 from wirecheck.judge.failures import Failure
@@ -276,7 +276,8 @@ def malformed_message(subject: Subject, group: Group, context: CheckContext) -> 
             shown = [claim for claim in claims if claim.tally.get(REFUSED)]
             yield resting_on(shown, *key, count=refused, words={**words, "read": ""}, **about)
         else:
-            read = "; the servers read them" if words.get("host") else ""
+            is_read = all(claim.tally.get(ANSWERED) == claim.count for claim in claims)
+            read = "; the servers read them" if is_read else ""
             yield resting_on(claims, *key, kind="information", words={**words, "read": read}, **about)
 
 

@@ -256,10 +256,20 @@ def damaged(batch: Batch) -> Iterator[Rows]:
 
 REFUSED = "refused"
 """Among what is malformed: all but the requests that a server read."""
-OF_THE_FORM = (-1, 2, 35, 42)
+OF_THE_FORM = (-1, 2, 42)
 """Errors by which a server says that it cannot read a request: UNKNOWN_SERVER_ERROR, CORRUPT_MESSAGE,
-UNSUPPORTED_VERSION, INVALID_REQUEST.
+INVALID_REQUEST.
 """
+
+
+ANSWERED = "answered"
+
+
+def answers_of(batch: Batch, message: Ints) -> Ints:
+    """Which of these messages are requests with a response."""
+    is_request = batch.decoded.messages.side[message] != RESPONSE
+    found: Ints = (is_request & (batch.partner(message, RESPONSE) >= 0)).astype(np.int64)
+    return found
 
 
 def refused(batch: Batch, message: Ints) -> Ints:
@@ -287,7 +297,7 @@ def broken(batch: Batch) -> Iterator[Rows]:
     code = np.where(status[bad] == Status.OK, batch.decoded.deviation[bad], status[bad])
     reasons = words(code, [Status(s).name.lower().replace("_", " ") for s in range(len(Status))])
     key = ["@api", "@version", words(messages.side[bad], SIDES), reasons, "@client_id", "@connection"]
-    yield batch.states("malformed", key, bad, sums={REFUSED: refused(batch, bad)})
+    yield batch.states("malformed", key, bad, sums={REFUSED: refused(batch, bad), ANSWERED: answers_of(batch, bad)})
     yield from damaged(batch)
     odd = np.flatnonzero(batch.decoded.tolerance)
     tolerance = words(batch.decoded.tolerance[odd], [one.name.lower().replace("_", "-") for one in Tolerance])
