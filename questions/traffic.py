@@ -289,7 +289,7 @@ class Coverage(Accumulator):
         return f"{count} could not be read ({', '.join(apis)}{more})" if apis else ""
 
     def encrypted(self) -> str:
-        count = sum(each.protocol == "tls" for each in self.connections.values())
+        count = sum(each.is_encrypted for each in self.connections.values())
         return f", {plural(count, 'encrypted connection')} not readable" if count else ""
 
 

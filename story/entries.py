@@ -31,8 +31,8 @@ ERRORS = fields("actual check dialect error errors outcome reason rule tolerance
 """Fields of summaries by which groups beyond MOST_SEPARATE are compared."""
 STATES = ERRORS | fields(
     "after agent answered before bound but cannot created described does endpoint for former group had holder host"
-    " lacks latter may one other protocol ranges restart sent server servers side step stuck unknown unless went what"
-    " who whose why"
+    " lacks latter may one other protocol ranges read restart sent server servers side step stuck unknown unless went"
+    " what who whose why"
 )
 """Fields that make two findings different statements, whichever topic and client they are about."""
 SERVERS = fields("server servers")
@@ -45,8 +45,9 @@ SPEAKS = fields(
 DIFFERS = fields(
     "about adding address asked behind brokers bytes clients committed connections count current cut deliveries"
     " directories earlier end ended epoch from gaps high highest how ids isr last lasted leaders left limit"
-    " longest_ms low minimum more names new offset offsets old one_brokers open other_brokers partition partitions rate"
-    " records replicas rounds seconds since subjects then time times to topic topic_id topics until when which"
+    " longest_ms low minimum more names new offset offsets old one_brokers open other_brokers partition partitions"
+    " plain rate records replicas rounds seconds since subjects then time times to topic topic_id topics until"
+    " when which"
 )
 """Fields in which findings that state the same may differ: times, counts, offsets, topics and their ids."""
 

@@ -33,7 +33,9 @@ Key = tuple[str | None, str | None]
 def with_states(
     clients: Iterable[Client], activities: Iterable[Activity], harms: Iterable[Harm], findings: Iterable[Finding]
 ) -> tuple[Client, ...]:
-    """Each client with the worst that is known of its work."""
+    """Each client with the worst that is known of its work. Harm without an address is of the client with that ID, if
+    it is on one host: others may have the same default.
+    """
     found = [*findings]
     worst: dict[Key, ClientState] = {}
     for key, state in states(activities, harms, found):
@@ -41,7 +43,12 @@ def with_states(
             worst[key] = state
     doubtful = (one for one in found if question(one.code) == catalogue.IN_DOUBT)
     doubted = {name: one for one in doubtful for name in one.client_ids}
-    return tuple(replace(one, work=worst.get(one.key) or doubt(one, doubted)) for one in clients)
+    every = [*clients]
+    hosts = Counter(one.client_id for one in every)
+    anywhere = {one.client_id: worst.get((one.client_id, "")) for one in every if hosts[one.client_id] == 1}
+    return tuple(
+        replace(one, work=worst.get(one.key) or anywhere.get(one.client_id) or doubt(one, doubted)) for one in every
+    )
 
 
 def states(
@@ -51,7 +58,7 @@ def states(
     for harm in (*harms, *(one for finding in findings for one in stated(finding))):
         if hurts(harm):
             about = " ".join(filter(None, (harm.api, harm.topic or harm.topic_id)))
-            how = f"{about}: {', '.join(harm.errors)}"
+            how = ": ".join(filter(None, (about, ", ".join(harm.errors))))
             yield harm.client, ClientState(state_of(harm), harm.first_ns, how)
     for one in activities:
         by_client.setdefault((one.client_id, one.address), []).append(one.state)

@@ -115,6 +115,11 @@ class Connection:
     def name(self) -> str:
         return _name(self.client, self.server)
 
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether it carries content that TLS hides: not one whose handshake was given up."""
+        return self.protocol == "tls" and not self.tls_unfinished
+
 
 @lru_cache(1 << 14)
 def _name(client: Peer, server: Peer) -> str:

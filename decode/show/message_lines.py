@@ -152,7 +152,8 @@ def batches(tables: Iterable[pa.Table], selected: Filter, reading: Reading, noti
     topic_names, brokers = TopicNames(), Brokers()
     every = noting(within(counted(tables, selected, noticed), selected), selected.frames, noticed.frames)
     for exchanges in followed(every, selected.ports, at_once=reading.at_once):
-        noticed.encrypted.update(each.name for each in exchanges.connections if each.protocol == "tls")
+        noticed.encrypted.update(each.name for each in exchanges.connections if each.is_encrypted)
+        noticed.encrypted.difference_update(each.name for each in exchanges.connections if each.tls_unfinished)
         decoded = read(exchanges.messages, reading.dialects)
         names.learn(decoded)
         if reading.summary:

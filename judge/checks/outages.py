@@ -23,7 +23,7 @@ from wirecheck.judge.checks.shapes import (
     with_unseen,
 )
 from wirecheck.judge.claims.claim import ZERO, Claim, Subject
-from wirecheck.judge.claims.outcomes import OTHERS, SUCCESS, TURNED_AWAY, WAITED, Run
+from wirecheck.judge.claims.outcomes import CLOSED, OTHERS, SUCCESS, TURNED_AWAY, WAITED, Run
 from wirecheck.judge.results.finding import Evidence
 from wirecheck.judge.results.topic_rows import integers
 from wirecheck.judge.streaks import (
@@ -392,6 +392,22 @@ def lives_elsewhere(named: Claim, listed: Iterable[Claim], since_ns: int, contex
     alone = all(claim["address"] == named["address"] for claim in listed if claim["endpoint"] == server)
     alive = (one for one in context.believed(("server",), "server") if one["endpoint"] == server)
     return server != named["address"] and alone and any(one.last.ts_ns >= since_ns for one in alive)
+
+
+def tls_handshakes_fail(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Per host. Who once completed a handshake since then is no client that cannot."""
+    encrypted = context.claims("encrypted", group, *subject)
+    for claim in context.claims("tls_failed", group, *subject):
+        longest = longest_outage(claim.outcomes.runs({CLOSED}), (), (), REFUSED_AGAIN_NS)
+        if longest is None or not longest.is_long(context.settings):
+            continue
+        if any(one["host"] == claim["host"] and one.last.ts_ns >= longest.first_ns for one in encrypted):
+            continue
+        speaks = any(True for _ in context.claims("answered", group, *subject))
+        words = {"host": claim["host"], "server": servers_of([claim], context), "seconds": f"{longest.seconds:.0f}"}
+        words["plain"] = "; it answers others without TLS" if speaks else ""
+        about = {"count": longest.count, "first_ns": longest.first_ns, "last_ns": longest.last_ns}
+        yield resting_on([claim], claim["host"], subject[1], **about, words=words)
 
 
 def connections_refused(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

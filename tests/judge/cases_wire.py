@@ -659,6 +659,39 @@ def wir009_cannot_know(lab):
     wir009_refuses(lab, range(10, 66), from_start=False)
 
 
+def begins_tls(lab, times, *, host="10.0.0.9", unfinished=True, **facts):
+    """A client with security.protocol=SSL at a plaintext listener, while others work there."""
+    for at in range(0, 91, 5):
+        lab.metadata(at)
+    for at in times:
+        how = {"over": True, "protocol": "tls", "payload_bytes": 240, "tls_unfinished": unfinished, **facts}
+        lab.talk(B1, None, host, **how).closed = at
+
+
+def wir010_fires(lab):
+    begins_tls(lab, range(10, 76))
+
+
+def wir010_near_miss(lab):
+    """A health check looks once in a while."""
+    begins_tls(lab, (10, 70))
+
+
+def wir010_near_miss__the_certificate_is_renewed(lab):
+    """Its handshakes succeed at last."""
+    begins_tls(lab, range(10, 76))
+    begins_tls(lab, [80], unfinished=False, payload_bytes=9000)
+
+
+def wir010_near_miss__sessions(lab):
+    begins_tls(lab, range(10, 76), unfinished=False, payload_bytes=9000)
+
+
+def wir010_cannot_know(lab):
+    """The beginnings of its connections are not in the capture."""
+    begins_tls(lab, range(10, 76), from_start=False)
+
+
 def restarted(lab, pauses, *, until=200, brokers=BROKERS):
     """Each broker is away from one time to another; a client asks it every second."""
     for server in brokers:

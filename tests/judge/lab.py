@@ -124,9 +124,9 @@ class Talk:
         self.exchanges.append((len(self.messages) - 2, len(self.messages) - 1, ANSWERED))
 
     def connection(self):
-        times = [at for *_, at in self.messages]
+        times = [at for *_, at in self.messages] or [self.closed or 0]
         given = {
-            "from_start": True, "role_by": "syn", "protocol": "kafka", "sasl": None, "frames": len(times),
+            "from_start": True, "role_by": "syn", "protocol": "kafka", "sasl": None, "frames": len(self.messages),
             "payload_bytes": sum(len(data) for data, *_ in self.messages), "requests": 0,
             "responses": sum(side == RESPONSE for _, side, *_ in self.messages),
             "raw_frames": 0, "unseen_request_bytes": 0, "unseen_response_bytes": 0, "gaps": (), "resynchronised": 0,

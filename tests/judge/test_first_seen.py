@@ -31,6 +31,7 @@ VER001 10  VER003 1  VER004 60  VER005 0  VER007 60  VER008 60
 VER009 0  VER010 1  VER011 0
 VIS001 0  VIS002 0  VIS003 0  VIS004 0  VIS005 0  VIS006 0  VIS007 0  VIS008 22  WIR001 0  WIR002 1
 WIR003 0  WIR004 0  WIR005 0  WIR006 0  WIR007 10  WIR008 10  WIR009 10
+WIR010 10
 """
 FIRST_S = dict(zip(TIMES.split()[::2], map(float, TIMES.split()[1::2]), strict=True))
 """By check the second of the first message that disagrees."""

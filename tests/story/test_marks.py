@@ -5,6 +5,8 @@ from dataclasses import replace
 import pytest
 
 from tests.dashboards.results import RESULT
+from tests.story.test_causes import found
+from tests.story.values import finding
 from wirecheck.story.marks import STATES, marks_of, with_states
 from wirecheck.story.seen import Activity, ClientState, Coverage
 
@@ -60,6 +62,14 @@ def test_states_are_listed_worst_first():
 def test_a_client_without_any_rejection_works():
     (one,) = with_states(result("working").clients[:1], (), (), ())
     assert one.work == ClientState("working", None, "")
+
+
+def test_harm_without_an_address_is_of_the_only_client_with_that_id():
+    (app, other) = result("working", "working").clients
+    harm = finding(found("WIR008", client_ids=[app.client_id]))
+    assert [one.work.state for one in with_states((app, other), (), (), [harm])] == ["stalled", "working"]
+    twin = replace(app, address="10.0.0.99")
+    assert [one.work.state for one in with_states((app, twin), (), (), [harm])] == ["working", "working"]
 
 
 def test_a_node_that_is_stalled_takes_the_tick_and_is_no_client():

@@ -28,7 +28,7 @@ from wirecheck.decode.wire import RESPONSE, SIDES
 from wirecheck.judge.claims.batch import Batch
 from wirecheck.judge.claims.claim import Claim, Sighting
 from wirecheck.judge.claims.extract import bindings
-from wirecheck.judge.claims.outcomes import OTHERS, SLOT_NS, SUCCESS, TURNED_AWAY, WAITED, Part, Run, single
+from wirecheck.judge.claims.outcomes import CLOSED, OTHERS, SLOT_NS, SUCCESS, TURNED_AWAY, WAITED, Part, Run, single
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant, grouped, moment, spans, spelled
 from wirecheck.judge.claims.response_outcomes import FAILED, NO_RESPONSE
 
@@ -108,7 +108,9 @@ def connections(batch: Batch) -> Iterator[Claim]:
             seen = moment(ts_ns, connection.name)
             yield Claim("gap", (*key, ts_ns, SIDES[side], size), seen)
         if is_refused(connection):
-            yield turned_away(connection)
+            yield ended(connection, "turned_away", TURNED_AWAY)
+        if connection.over and connection.from_start and connection.tls_unfinished:
+            yield ended(connection, "tls_failed", CLOSED)
         if connection.protocol == "kafka":
             yield Claim("server", (server,), first, last, peak={"answers": int(connection.responses > 0)})
 
@@ -119,12 +121,13 @@ def is_refused(connection: Connection) -> bool:
     return reset and connection.from_start and not connection.payload_bytes
 
 
-def turned_away(connection: Connection) -> Claim:
-    """A connection that was refused."""
+def ended(connection: Connection, kind: str, how: int) -> Claim:
+    """A connection that ended before its work, by host and server."""
     at_ns, port = connection.close_ns, connection.client.port
-    outcomes = single(TURNED_AWAY, at_ns // SLOT_NS, port, Run(1, at_ns, at_ns))
-    key = (connection.client.host, str(connection.server))
-    return Claim("turned_away", key, moment(at_ns, connection.name), outcomes=outcomes)
+    outcomes = single(how, at_ns // SLOT_NS, port, Run(1, at_ns, at_ns))
+    return Claim(
+        kind, (connection.client.host, str(connection.server)), moment(at_ns, connection.name), outcomes=outcomes
+    )
 
 
 def span(connection: Connection) -> tuple[Sighting, Sighting]:
