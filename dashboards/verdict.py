@@ -49,7 +49,9 @@ LINES = {
     "CTL013": "lost",
     "CLI004": "idle",
     "CLI005": "silent",
+    "CLI008": "stopped",
     "CLI009": "silent",
+    "CLI010": "failed",
     "FET008": "waiting",
     "GRP008": "rejoins",
     "GRP011": "left",
@@ -61,8 +63,8 @@ LINES = {
     "CLU005": "proxy",
 }
 """By check the label of its line on the first screen, because no card shows what it finds: addresses that refuse
-connections, times without any broker, lost records, members that fetch nothing, writers that fell silent, readers
-behind an open transaction, members that leave and join again, groups whose last member left, members that wait for
+connections, times without any broker, lost records, members that fetch nothing, writers and readers that fell silent,
+clients that end before their work or at an error, readers behind an open transaction, members that leave and join again, groups whose last member left, members that wait for
 others, groups that read again, readers that ended with their topic, groups whose members vanished, clients that a
 quota makes wait, and proxies.
 """
