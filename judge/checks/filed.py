@@ -50,8 +50,8 @@ def several(subject: Subject, claims: Iterable[Claim]) -> bool:
     stated: set[str | None] = set()
     for claim in claims:
         kind = claim.kind.removeprefix(UNANSWERED)
-        if kind in CHANGES:
-            return True
         if kind == BINDS:
             stated.add(claim[other])
-    return len(stated) > 1 or None in stated or ZERO in stated
+        if kind in CHANGES or len(stated) > 1:
+            return True  # the second answers it: a name that many IDs share is looked at for each of them
+    return None in stated or ZERO in stated
