@@ -33,6 +33,8 @@ DIED = (
     "Python worker faulthandler",
     "driver worker exited unexpectedly",
 )
+KILLED = re.compile(r"'s stdout and terminated with code: 1(?:2[89]|[345]\d)\b")
+"""Of the process that starts workers, while it began: 128 and the signal."""
 NOISE = re.compile(r"\s*SQLSTATE: \w+|^\s*\[[A-Z_.]+\] ")
 OF_STORE = re.compile(r"PySparkRuntimeError: Error [^:\n]*: ([^\n]*?)(?: +in /[^\n]*)?$", re.MULTILINE)
 """RocksDB's message in a worker, without the path of its working copy."""
@@ -62,7 +64,7 @@ def reason(text: str) -> str:
 
 def worker_died(text: str) -> bool:
     """Whether a process that worked for Spark ended without a word: of a signal, or for want of memory."""
-    return any(words in text for words in DIED)
+    return any(words in text for words in DIED) or KILLED.search(text) is not None
 
 
 def too_busy(text: str) -> bool:

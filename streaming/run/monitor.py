@@ -44,7 +44,13 @@ from wirecheck.streaming.run.web_server import NO_RUNBOOKS, Front
 from wirecheck.streaming.spark.java import JavaMissing
 from wirecheck.streaming.spark.left_over import end_left_over
 from wirecheck.streaming.spark.pipeline import Job, start
-from wirecheck.streaming.spark.session import JAVA_ENDED, SparkDidNotStart, close_session, open_session
+from wirecheck.streaming.spark.session import (
+    JAVA_ENDED,
+    SparkDidNotStart,
+    close_session,
+    java_has_gone,
+    open_session,
+)
 from wirecheck.streaming.spark.sinks import BatchTables
 from wirecheck.streaming.spark.task_load import most_loaded
 from wirecheck.streaming.spark.tuning import Session
@@ -133,10 +139,12 @@ def begin(settings: Settings, watch: "Watch") -> None:
         except OF_SPARK as failure:  # words in Java, which is there until it is closed
             if watch.stopping.is_set():  # the signal went to Java, too, as with timeout(1)
                 raise MonitorError(ENDED) from failure
-            if isinstance(failure, SparkDidNotStart | ConnectionError):
+            if isinstance(failure, SparkDidNotStart):
                 raise
             if watch.lease:
                 watch.lease.look()  # where it was lost that is why
+            if java_has_gone(failure):
+                raise MonitorError(JAVA_ENDED) from failure
             raise MonitorError(in_one_line(str(failure), plan)) from failure
         finally:
             close_session()

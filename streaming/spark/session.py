@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -135,6 +135,13 @@ def inherited_by_java(log: Path | None) -> Iterator[None]:
 JAVA_ENDED = (
     "Spark's Java ended without a word: it was killed, or memory was short (dmesg says); free memory, and start again"
 )
+
+
+def java_has_gone(failure: Exception) -> bool:
+    """Whether a call of Java failed for want of an answer: what Java raises comes with its words."""
+    if isinstance(failure, ConnectionError | Py4JNetworkError):
+        return True
+    return type(failure) is Py4JError and "\n" not in str(failure).strip()  # py4j's, where its socket was closed
 
 
 def not_started(logged: str, raised: str) -> str:

@@ -52,3 +52,9 @@ def test_a_failure_is_one_line_with_the_way_out(text, line):
 
 def test_the_python_of_the_states_driver_is_a_worker_too():
     assert worker_died("TransformWithStateInPySpark driver worker exited unexpectedly (crashed)")
+
+
+@pytest.mark.parametrize(("code", "died"), [(137, True), (143, True), (1, False), (13, False)])
+def test_the_python_that_starts_workers_is_a_worker_too_if_a_signal_ended_it(code, died):
+    said = "EOFException occurred while reading the port number from wirecheck.streaming.spark.worker_daemon's stdout"
+    assert worker_died(f"{said} and terminated with code: {code}.") is died

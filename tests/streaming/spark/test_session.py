@@ -5,12 +5,14 @@ import subprocess
 import sys
 
 import pytest
+from py4j.protocol import Py4JError, Py4JNetworkError
 
 from wirecheck.streaming.spark import session
 from wirecheck.streaming.spark.session import (
     JAVA_ENDED,
     SparkDidNotStart,
     inherited_by_java,
+    java_has_gone,
     last_line,
     last_raised,
     not_started,
@@ -94,3 +96,20 @@ def test_spark_connect_is_refused_in_one_line_before_anything_starts(tmp_path, m
     if refused:
         assert str(said.value).startswith(f"Spark Connect ({name}): the monitor cannot be a Spark Connect client")
         assert "\n" not in str(said.value)
+
+
+@pytest.mark.parametrize(
+    ("failure", "gone"),
+    [
+        (ConnectionRefusedError(111, "Connection refused"), True),
+        (Py4JNetworkError("Error while sending or receiving"), True),
+        (Py4JError("An error occurred while calling o51.awaitTermination"), True),
+        (
+            Py4JError("An error occurred while calling o51.a. Trace:\npy4j.Py4JException: Method a does not exist"),
+            False,
+        ),
+        (RuntimeError("Error while sending or receiving"), False),
+    ],
+)
+def test_a_java_that_answers_no_more_has_gone_whatever_is_raised_for_it(failure, gone):
+    assert java_has_gone(failure) is gone
