@@ -33,8 +33,10 @@ DIED = (
     "Python worker faulthandler",
     "driver worker exited unexpectedly",
 )
-KILLED = re.compile(r"'s stdout and terminated with code: 1(?:2[89]|[345]\d)\b")
-"""Of the process that starts workers, while it began: 128 and the signal."""
+STARTER_DIED = re.compile(
+    r"reading the port number from \S+'s stdout(?! and terminated with code: (?:\d\d?|1[01]\d)\b)"
+)
+"""Of the process that starts workers, unless it says by a code of its own what it lacks; a signal is 128 and more."""
 NOISE = re.compile(r"\s*SQLSTATE: \w+|^\s*\[[A-Z_.]+\] ")
 OF_STORE = re.compile(r"PySparkRuntimeError: Error [^:\n]*: ([^\n]*?)(?: +in /[^\n]*)?$", re.MULTILINE)
 """RocksDB's message in a worker, without the path of its working copy."""
@@ -64,7 +66,7 @@ def reason(text: str) -> str:
 
 def worker_died(text: str) -> bool:
     """Whether a process that worked for Spark ended without a word: of a signal, or for want of memory."""
-    return any(words in text for words in DIED) or KILLED.search(text) is not None
+    return any(words in text for words in DIED) or STARTER_DIED.search(text) is not None
 
 
 def too_busy(text: str) -> bool:
