@@ -178,6 +178,13 @@ def _segments(rows: pa.RecordBatch) -> Iterator[_Segment]:
             yield _Segment((src_ip, src_port, dst_ip, dst_port), *row)
 
 
+def moved(ts_ns: NDArray[np.int64], by_ns: int) -> NDArray[np.int64]:
+    """Times with an offset; those that no row may have saturate."""
+    if by_ns > 0:
+        return np.minimum(ts_ns, frames.LATEST_NS - by_ns) + by_ns
+    return np.maximum(ts_ns, frames.EARLIEST_NS - by_ns) + by_ns
+
+
 def connection(sender: Sender) -> frozenset[tuple[str, int]]:
     return frozenset((sender[:2], sender[2:]))
 
@@ -223,7 +230,7 @@ class Clock:
     def _date(self, rows: pa.RecordBatch, *, last: bool) -> tuple[Batch, pa.RecordBatch | None]:
         """Rows with their times; and those behind a step of which too little is known by now."""
         raw = rows.column("ts_ns").to_numpy()
-        ts_ns = raw + self.offset_ns
+        ts_ns = moved(raw, self.offset_ns)
         newest_ns = self.newest_ns if self.newest_ns is not None or not len(raw) else int(ts_ns[0])
         clock = np.maximum.accumulate(np.concatenate([[newest_ns or 0], ts_ns]))
         at, end = 0, len(raw)
@@ -237,7 +244,7 @@ class Clock:
             if self._is_set(rows, ts_ns, clock, at):
                 step_ns = int(clock[at] - ts_ns[at])
                 self._count(step_ns, int(clock[at]))
-                ts_ns[at:] += step_ns
+                ts_ns[at:] = moved(ts_ns[at:], step_ns)
                 clock[at + 1 :] = np.maximum.accumulate(np.concatenate([clock[at : at + 1], ts_ns[at:]]))[1:]
             at += 1
         rest = rows.slice(end) if end < len(raw) else None
