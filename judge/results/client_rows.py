@@ -162,6 +162,12 @@ BRIEF_ANSWERS = 5
 """Fewer errors than this between successes are how clients find a new leader."""
 
 
+OUTCOMES_BY_ID = frozenset({"Fetch", "Produce", "ShareFetch"})
+"""Requests of which a topic ID's own harm is made (`claims/extract/uses.py`): of commits by ID only the ledger counts
+the successes.
+"""
+
+
 class RefusedTopic(NamedTuple):
     name: str | None
     topic_id: str | None
@@ -335,7 +341,8 @@ def is_explained(one: Activity, subject: Subject, group: Group, context: CheckCo
         return (
             False  # the story leaves these out of what a topic's harm says, and only the ledger knows that they count
         )
-    answers = (claim for kind in ("refused", "named_answer") for claim in context.claims(kind, group, *subject))
+    kinds = ("refused", "named_answer") if one.api in OUTCOMES_BY_ID else ("named_answer",)
+    answers = (claim for kind in kinds for claim in context.claims(kind, group, *subject))
     levels = (worst(claim, context) for claim in answers if claim["api"] == one.api)
     return any(of_topic is not None and of_topic[0] == HURT for of_topic in levels)
 

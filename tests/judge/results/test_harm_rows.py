@@ -4,11 +4,12 @@ from tests.judge.lab import B1, B2, B3, CLUSTER, ID_1, ID_2, ID_3, Lab, ns
 from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT
 from wirecheck.judge.checks.shapes import gathered
 from wirecheck.judge.claims.claim import Claim, Sighting
+from wirecheck.judge.claims.extract import error_answers, uses
 from wirecheck.judge.claims.outcomes import SLOT_NS, SUCCESS, WAITED, Run, single
 from wirecheck.judge.results import client_rows
-from wirecheck.judge.results.client_rows import HURT, MOST
+from wirecheck.judge.results.client_rows import HURT, MOST, OUTCOMES_BY_ID
 
-UNKNOWN_TOPIC_ID, NOT_LEADER = 100, 6
+UNKNOWN_TOPIC_ID, NOT_LEADER, OFFSET_METADATA_TOO_LARGE = 100, 6, 12
 
 
 def harms(lab):
@@ -360,3 +361,34 @@ def test_the_brokers_of_which_a_client_asked_metadata_after_the_first_error():
         lab.metadata(at, [("orders", ID_1)], server=server, talk=lab.talk(server, "reader"))
     lab.fetches(range(10, 60, 4), ID_1, UNKNOWN_TOPIC_ID, client_id="reader")
     assert [row["metadata_brokers"] for row in harms(lab)] == [[2, 3]]
+
+
+def commits_by_id(lab, times, error, *, client_id="reader"):
+    talk = lab.talk(client_id=client_id)
+    for at in times:
+        asked = {"groupId": "g", "topics": [{"topicId": ID_1, "partitions": [{"partitionIndex": 0}]}]}
+        row = {"partitionIndex": 0, "errorCode": error(at)}
+        talk.ask(at, "OffsetCommit", 10, asked, {"topics": [{"topicId": ID_1, "partitions": [row]}]})
+        lab.until = max(lab.until, at)
+
+
+def test_commits_by_id_that_are_all_rejected_hurt():
+    """A topic ID's harm counts successes of reads and writes alone; of commits the ledger has them."""
+    lab = Lab()
+    lab.metadata(1, [("orders", ID_1)])
+    commits_by_id(lab, range(2, 90, 3), lambda at: OFFSET_METADATA_TOO_LARGE)
+    assert [(row["client_id"], row["api"], row["level"], row["errors"]) for row in harms(lab)] == [
+        ("reader", "OffsetCommit", HURT, ["OFFSET_METADATA_TOO_LARGE"])
+    ]
+
+
+def test_commits_by_id_of_which_few_are_rejected_do_not_hurt():
+    lab = Lab()
+    lab.metadata(1, [("orders", ID_1)])
+    commits_by_id(lab, range(2, 90, 3), lambda at: OFFSET_METADATA_TOO_LARGE if at % 36 == 2 else 0)
+    assert not harms(lab)
+
+
+def test_the_harms_of_a_topic_id_are_those_of_which_successes_are_claims_too():
+    of_clients = {api for api, *_ in error_answers.CLIENTS_ANSWERS}
+    assert of_clients & {api for api, _ in uses.ANSWERS} == OUTCOMES_BY_ID
