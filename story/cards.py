@@ -667,7 +667,7 @@ def rejected(api: str, error: str, count: int) -> str:
     if error == harm.NEVER_READ:
         return f"{plural(count, 'record')} never read, without an error"
     if error == harm.SAME_OFFSET:
-        return f"{plural(count, 'member')} began there, without an error"
+        return f"it began there {plural(count, 'time')}, without an error"
     if error in {harm.NOT_FETCHED, harm.NOT_WRITTEN, harm.REBALANCING, harm.NOT_ACCEPTED}:
         return f"{error}, without an error"
     if error == harm.NOT_KAFKA:

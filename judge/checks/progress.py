@@ -232,17 +232,14 @@ def begins_again_at_one_offset(subject: Subject, group: Group, context: CheckCon
             if loop is None:
                 continue
             since_ns, until_ns = max(start_ns(loop.since), found[0].first.ts_ns), found[0].last.ts_ns
-            rounds = [
-                one for one in of_group("member", reads, group, context)
-                if (one["client_id"], one["host"]) == (client_id, host) and since_ns <= one.first.ts_ns <= until_ns
-            ]  # fmt: skip
-            if len(rounds) < ROUNDS:
+            rounds = rounds_of((client_id, host), of_group("member", reads, group, context), since_ns, until_ns)
+            if rounds < ROUNDS:
                 continue
             words = {
                 "group": reads,
                 "partition": partition,
                 "offset": loop.offset,
-                "rounds": Number(len(rounds)),
+                "rounds": Number(rounds),
                 "since": clock(since_ns),
                 "behind": Number(greatest(end) - loop.offset),
                 "hurt_host": host,
@@ -255,9 +252,23 @@ def begins_again_at_one_offset(subject: Subject, group: Group, context: CheckCon
                 brokers=brokers_of(found, context),
                 first_ns=since_ns,
                 last_ns=until_ns,
-                count=len(rounds),
+                count=rounds,
                 words=words,
             )
+
+
+def rounds_of(who: Who, members: Iterable[Claim], since_ns: int, until_ns: int) -> int:
+    """How often a client began as a new member, or joined again though nobody came or left: its own doing."""
+    every = [*members]
+    mine = [one for one in every if (one["client_id"], one["host"]) == who]
+    began = sum(since_ns <= one.first.ts_ns <= until_ns for one in mine)
+    slots = range(since_ns // SLOT_NS, until_ns // SLOT_NS + 1)
+    joins = sum(count for one in mine for name, count in one.tally.items() if name.isdigit() and int(name) in slots)
+    return max(began, joins if joins >= JOINS_OF_A_MEMBER * len(every) + ROUNDS else 0)
+
+
+JOINS_OF_A_MEMBER = 2
+"""All members join again when one comes, and when it leaves."""
 
 
 class Loop(NamedTuple):

@@ -67,9 +67,9 @@ def lists_offset(lab, at, offset, timestamp):
     talk.ask(at, "ListOffsets", 7, asked, {"topics": [{"name": "songs", "partitions": found}]})
 
 
-def process(lab, at, number, *, until=None, topics=(("songs", (0,)),)):
+def process(lab, at, number, *, until=None, topics=(("songs", (0,)),), client_id="reader"):
     """A new member of the group, that lives for two seconds."""
-    talk = lab.talk(client_id="reader", host="10.0.0.7")
+    talk = lab.talk(client_id=client_id, host="10.0.0.7")
     mine = {**READER, "memberId": f"m-{number}"}
     asked = {**mine, "rebalanceTimeoutMs": 300_000, "sessionTimeoutMs": 45_000, "protocolType": "consumer"}
     talk.ask(at, "JoinGroup", 7, asked, {"errorCode": 0, "memberId": f"m-{number}", "leader": f"m-{number}"})
@@ -102,6 +102,31 @@ def grp009_near_miss(lab):
     times = range(20, 80, 5)
     commits(lab, [at - 1 for at in times], [at - 2 for at in times])
     crashes(lab, times, [at - 2 for at in times])
+
+
+def grp009_fires__the_same_member_joins_again(lab):
+    """A library that ends its session at an error, and keeps its member ID."""
+    commits(lab, [5, 10], [5, 10])
+    lists_songs(lab, 90)
+    grows(lab, 90)
+    for at in range(20, 80, 5):
+        process(lab, at, 1)
+        fetches_offset(lab, at + 0.2, 10)
+        fetches(lab, [(at + 0.3, 10, at)])
+    (found,) = lab.findings("GRP009")
+    assert found["count"] == 12
+
+
+def grp009_near_miss__others_come_and_leave(lab):
+    """A member works on one record for a minute, and joins again whenever another pod comes and leaves."""
+    commits(lab, [5, 10], [5, 10])
+    lists_songs(lab, 90)
+    grows(lab, 90)
+    for number, at in enumerate(range(20, 80, 5)):
+        process(lab, at, "stays")
+        process(lab, at - 1, number, until=at + 2, client_id="pod")
+        fetches_offset(lab, at + 0.2, 10)
+        fetches(lab, [(at + 0.3, 10, at)])
 
 
 def grp009_near_miss__the_log_has_no_more(lab):

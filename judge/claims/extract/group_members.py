@@ -29,7 +29,7 @@ PARTITIONS = "assignment.topic_partitions"
 def claims(batch: Batch) -> Iterator[Rows]:
     if joined := batch.lines("JoinGroup", "response"):
         limit_ms = np.maximum(joined.other("rebalance_timeout_ms", -1), joined.other("session_timeout_ms", -1))
-        yield of_members(joined, "member_id", {"rebalance_timeout_ms": limit_ms})
+        yield of_members(joined, "member_id", {"rebalance_timeout_ms": limit_ms}, joins=joined.slots)
     if alive := batch.lines(CLASSIC, "response"):
         yield of_members(alive, None, {"alive": alive.ts_ns})
     for api in BY_ID:
@@ -52,13 +52,15 @@ def left(answers: Lines, where: Bools) -> Rows:
     return answers.states("left", ["@who", group, client], good, tally=answers.slots)
 
 
-def of_members(answers: Lines, member: str | None, peak: dict[str, Ints], where: Bools | None = None) -> Rows:
-    """What answers without an error state about the member that asked."""
+def of_members(
+    answers: Lines, member: str | None, peak: dict[str, Ints], where: Bools | None = None, joins: Column | None = None
+) -> Rows:
+    """What answers without an error state about the member that asked. `joins`: when it joined, also again."""
     group, known = answers.other_column("group_id")
     asked, _ = answers.other_column("member_id")
     own = asked if member is None else either(answers.column(member), asked)
     good = known & (answers["error_code"] == 0)
-    return answers.states(MEMBER, ["@who", group, own], good if where is None else good & where, peak=peak)
+    return answers.states(MEMBER, ["@who", group, own], good if where is None else good & where, peak=peak, tally=joins)
 
 
 def either(first: Column, second: Column) -> Column:
