@@ -1,6 +1,6 @@
 """Cases of positions that stand, of records that are never read or read again, and of groups that wait, in bytes."""
 
-from tests.judge.cases_unserved import READER, assignment, lists_songs, member
+from tests.judge.cases_unserved import READER, assignment, in_session, lists_songs, member, next_member
 from tests.judge.lab import B1, ID_1, ID_2
 from wirecheck.decode.connection.exchanges import PENDING
 from wirecheck.decode.connection.framing.recognise import hash_of_client
@@ -690,3 +690,101 @@ def grp015_cannot_know(lab):
     """It may have fetched from a broker that was not captured."""
     ends_rejected(lab)
     lab.metadata(60, [("songs", ID_2)])
+
+
+# CLI011
+
+
+def reads_on(lab, until, steps, *, committed, timeout_ms=300_000, metadata=True):
+    """A member of the group that fetches; the group commits an offset per second of `committed`."""
+    if metadata:
+        lists_songs(lab, until)
+    grows(lab, until)
+    member(lab, (("songs", (0,)),), until=until, timeout_ms=timeout_ms)
+    commits(lab, [at for at, _ in committed], [offset for _, offset in committed])
+    fetches(lab, steps)
+
+
+def seeks_back(begin, until, offset):
+    """It reads the same records every 2 s, and what is behind them in between."""
+    return [step for at in range(begin, until, 2) for step in [(at, offset, at), (at + 1, at, at)]]
+
+
+def cli011_fires(lab):
+    """One record is handled again and again."""
+    done = [(at, at) for at in range(3, 40, 2)]
+    reads_on(lab, 180, [*follows(2, 40), *seeks_back(40, 180, 39)], committed=done)
+    (found,) = lab.findings("CLI011")
+    words = {word["name"]: word["value"] for word in found["words"]}
+    assert (words["group"], words["offset"], words["client"]) == ("g", "39", "reader")
+
+
+def cli011_fires__its_library_reads_ahead(lab):
+    """The application is stuck."""
+    reads_on(lab, 180, follows(2, 180), committed=[(at, at) for at in range(3, 40, 2)])
+
+
+def cli011_fires__in_a_session_of_kip_848(lab):
+    """Its requests name no partition, since the offset is the same each time."""
+    lists_songs(lab, 180)
+    grows(lab, 180)
+    next_member(lab, ((ID_1, (0,)),), until=180)
+    in_session(lab, range(3, 180, 2), asks=[(0, (0, 1))], forgets=[(40, (1,))])
+    commits(lab, range(4, 40, 2), range(4, 40, 2))
+
+
+def cli011_fires__no_rhythm_was_seen(lab):
+    """The same offset is committed after each attempt, for longer than its max.poll.interval.ms."""
+    reads_on(lab, 420, seeks_back(3, 420, 2), committed=[(at, 2) for at in range(4, 420, 10)])
+
+
+def cli011_near_miss(lab):
+    """It commits on."""
+    reads_on(lab, 180, follows(2, 180), committed=[(at, at) for at in range(3, 180, 2)])
+
+
+def cli011_near_miss__no_rhythm_was_seen(lab):
+    """A record may take as long as its max.poll.interval.ms."""
+    reads_on(lab, 280, seeks_back(3, 280, 2), committed=[(at, 2) for at in range(4, 280, 10)])
+
+
+def cli011_near_miss__commits_once_a_minute(lab):
+    done = [(at, at) for at in range(3, 720, 60)]
+    reads_on(lab, 760, follows(2, 760), committed=done)
+
+
+def cli011_near_miss__a_record_that_takes_long_now_and_then(lab):
+    """As long as one before it did."""
+    done = [(at, at) for at in [*range(3, 30, 3), *range(103, 130, 3), *range(230, 260, 3)]]
+    reads_on(lab, 340, follows(2, 340), committed=done)
+
+
+def cli011_near_miss__the_log_has_no_more(lab):
+    lists_songs(lab, 180)
+    member(lab, (("songs", (0,)),), until=180)
+    commits(lab, range(3, 40, 2), range(3, 40, 2))
+    fetches(lab, [*follows(2, 40), *[(at, 39, 39) for at in range(40, 180, 2)]])
+
+
+def cli011_near_miss__stopped_fetching(lab):
+    """CLI004 says so."""
+    reads_on(lab, 180, follows(2, 40), committed=[(at, at) for at in range(3, 40, 2)])
+
+
+def cli011_near_miss__a_topic_of_transactions(lab):
+    """What is behind the committed offset may be aborted, or markers."""
+    writes_in_transaction(lab)
+    reads_on(lab, 180, follows(2, 180), committed=[(at, at) for at in range(3, 40, 2)])
+
+
+def writes_in_transaction(lab):
+    talk = lab.talk(client_id="writer", host="10.0.0.98")
+    rows = [{"name": "songs", "partitionData": [{"index": 0, "records": "AAAA"}]}]
+    answer = {"responses": [{"name": "songs", "partitionResponses": [{"index": 0, "baseOffset": 100}]}]}
+    talk.ask(1, "Produce", 9, {"transactionalId": "tx", "acks": -1, "topicData": rows}, answer)
+
+
+def cli011_cannot_know(lab):
+    """A broker that was not captured may have had its commits."""
+    lab.metadata(0.5, [("songs", ID_1)], brokers={B1: 1, "10.0.0.2:9092": 2})
+    reads_on(lab, 180, follows(2, 180), committed=[(at, at) for at in range(3, 40, 2)], metadata=False)

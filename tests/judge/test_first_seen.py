@@ -37,6 +37,7 @@ FIRST_S = dict(zip(TIMES.split()[::2], map(float, TIMES.split()[1::2]), strict=T
 """By check the second of the first message that disagrees."""
 FROM_BEFORE = {
     "CLI004": "what stays away: from when it was due",
+    "CLI011": "what stays away: known to 10 s",
     "CLI005": "what stays away: from the last answer",
     "CLU006": "what stays away: from the last answer of any broker",
     "CLU007": "a connection counts its versions without their times: from its beginning",
