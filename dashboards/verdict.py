@@ -52,6 +52,7 @@ LINES = {
     "CLI008": "stopped",
     "CLI009": "silent",
     "CLI010": "failed",
+    "CLI011": "stuck",
     "FET008": "waiting",
     "GRP008": "rejoins",
     "GRP011": "left",
@@ -64,9 +65,10 @@ LINES = {
 }
 """By check the label of its line on the first screen, because no card shows what it finds: addresses that refuse
 connections, times without any broker, lost records, members that fetch nothing, writers and readers that fell
-silent, clients that end before their work or at an error, readers behind an open transaction, members that leave and
-join again, groups whose last member left, members that wait for others, groups that read again, readers that ended
-with their topic, groups whose members vanished, clients that a quota makes wait, and proxies.
+silent, clients that end before their work or at an error, or commit nothing, readers behind an open transaction,
+members that leave and join again, groups whose last member left, members that wait for others, groups that read
+again, readers that ended with their topic, groups whose members vanished, clients that a quota makes wait, and
+proxies.
 """
 NOT_TCP = frozenset({"non-tcp", "not-ip"})
 """Reasons why a packet was skipped that can be no Kafka client's."""
