@@ -22,7 +22,7 @@ from wirecheck.decode.columns import tables as columns_of
 from wirecheck.decode.connection.exchanges import CLOSED_BY_SERVER
 from wirecheck.decode.dialect import read, suggested
 from wirecheck.decode.layouts.program import form
-from wirecheck.decode.message import Status, only
+from wirecheck.decode.message import Status, confirmed, only
 from wirecheck.decode.request_waits import WAITS, given_up
 from wirecheck.decode.show.learned_names import Brokers, TopicNames, naming
 from wirecheck.decode.show.message_head import client_ids
@@ -324,7 +324,8 @@ class Traffic(Coverage):
         exchanges = self.once.only(exchanges)
         if not len(exchanges):
             return None
-        chunk = Chunk(exchanges, read(exchanges.messages, self.dialects, projection(self.also)))
+        decoded = read(exchanges.messages, self.dialects, projection(self.also))
+        chunk = Chunk(exchanges, confirmed(decoded, exchanges.request_of))
         self.topic_names.learn(chunk.decoded)
         self.decoded += int((chunk.decoded.status == Status.OK).sum())
         failed = exchanges.messages.key[(chunk.decoded.status != Status.OK) & (exchanges.messages.side == REQUEST)]

@@ -152,8 +152,7 @@ def batches(tables: Iterable[pa.Table], selected: Filter, reading: Reading, noti
     topic_names, brokers = TopicNames(), Brokers()
     every = noting(within(counted(tables, selected, noticed), selected), selected.frames, noticed.frames)
     for exchanges in followed(every, selected.ports, at_once=reading.at_once):
-        noticed.encrypted.update(each.name for each in exchanges.connections if each.is_encrypted)
-        noticed.encrypted.difference_update(each.name for each in exchanges.connections if each.tls_unfinished)
+        noticed.encrypted.update(each.name for each in exchanges.connections if each.protocol == "tls")
         decoded = read(exchanges.messages, reading.dialects)
         names.learn(decoded)
         if reading.summary:
@@ -304,14 +303,16 @@ def without_ids(messages: Messages, i: int) -> Line:
 
 
 def verdict(decoded: Decoded, i: int, *, contents: bool, body: bool = True) -> Line:
-    """The body, and of a draft its name; or why there is none: `undecoded` if we cannot know, `malformed` if wrong."""
+    """The body, and of a draft its name; or why there is none: `undecoded` if we cannot know, `malformed` if wrong. What is
+    malformed may be another message than its header says: then anything may be in the place of a name.
+    """
     status, marks = Status(decoded.status[i]), {}
     if decoded.malformed[i]:
         marks["malformed"] = str(REASONS[decoded.reason(i)](int(decoded.error_at[i]), decoded.error_path(i)))
     if status == Status.OK:
         dialect = Dialect(decoded.dialect[i])
         drafted = {"dialect": dialect.label} if dialect >= Dialect.KIP516_DRAFT else {}
-        if not body:
+        if not body or decoded.malformed[i]:
             return marks | drafted
         value = nested(decoded, i, contents=contents)["body"]
         return {**marks, **drafted, "body": value if contents else value | carried(value)}

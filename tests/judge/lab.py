@@ -15,7 +15,7 @@ from tests.build import BY_NAME, HEADERS, Writer, case
 from wirecheck.capture.frames import SKIPPED, Mark
 from wirecheck.decode.connection.exchanges import ANSWERED, CLOSED_BY_SERVER, Connection, Exchanges
 from wirecheck.decode.layouts.program import Dialect
-from wirecheck.decode.message import EVERYTHING, as_brokers, decode
+from wirecheck.decode.message import EVERYTHING, as_brokers, confirmed, decode
 from wirecheck.decode.peer import Peer
 from wirecheck.decode.wire import REQUEST, RESPONSE, pack
 from wirecheck.judge.checks import catalogue
@@ -350,7 +350,9 @@ def exchanged(*talks):
     rest["serial"] = whose.astype(np.int64)
     (dialect,) = {talk.dialect for talk in talks}
     decoded = decode(messages, dialect=dialect)
-    return Exchanges(**given, **rest), as_brokers(decoded, EVERYTHING, np.flatnonzero(messages.side == REQUEST))
+    exchanges = Exchanges(**given, **rest)
+    read = as_brokers(decoded, EVERYTHING, np.flatnonzero(messages.side == REQUEST))
+    return exchanges, confirmed(read, exchanges.request_of)
 
 
 def shifted(halves, begin):
