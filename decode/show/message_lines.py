@@ -303,8 +303,8 @@ def without_ids(messages: Messages, i: int) -> Line:
 
 
 def verdict(decoded: Decoded, i: int, *, contents: bool, body: bool = True) -> Line:
-    """The body, and of a draft its name; or why there is none: `undecoded` if we cannot know, `malformed` if wrong. What is
-    malformed may be another message than its header says: then anything may be in the place of a name.
+    """The body, and of a draft its name; or why there is none: `undecoded` if we cannot know, `malformed` if wrong.
+    What is malformed may be another message than its header says: then anything may be in the place of a name.
     """
     status, marks = Status(decoded.status[i]), {}
     if decoded.malformed[i]:
