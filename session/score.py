@@ -118,7 +118,8 @@ def score(name: str, truth: dict[str, Any], verdict: "Verdict") -> Score:
 
 def application(client_id: str, named: set[str]) -> str:
     """The name by which a truth knows a client: its own, or the beginning of it, as of the threads of Streams."""
-    return next((one for one in named if client_id == one or client_id.startswith(f"{one}-")), client_id)
+    fitting = (one for one in named if client_id == one or client_id.startswith(f"{one}-"))
+    return max(fitting, key=len, default=client_id)
 
 
 def total(every: Sequence[Score]) -> Score:

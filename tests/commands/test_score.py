@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 from tests.commands.conftest import EXAMPLE, ROOT
+from wirecheck.session.score import application
 
 OWN = (ROOT / "tests/scenarios/work", ROOT / "tests/scenarios/recreations")
 
@@ -68,3 +69,10 @@ def test_a_folder_without_truths_is_an_error(run, folder, tmp_path):
     written(tmp_path / "other", hurt_clients=[])
     ended = run("score", tmp_path / "other")
     assert ended.stderr == f"wirecheck: {tmp_path / 'other'}: has a truth.json, and no capture\n"
+
+
+def test_of_names_that_begin_alike_the_longest_is_meant():
+    named = {"app", "app-two", "app-two-three"}
+    assert [application(one, named) for one in ("app", "app-two", "app-two-4", "app-9", "other")] == [
+        "app", "app-two", "app-two", "app", "other",
+    ]  # fmt: skip
