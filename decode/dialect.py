@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from wirecheck.decode.columns import Table
+    from wirecheck.decode.connection.exchanges import Exchanges
     from wirecheck.decode.message import Decoded, Projection
     from wirecheck.decode.wire import Ints, Messages
 
@@ -83,6 +84,26 @@ def read(
     if not doubtful.any():
         return decoded
     return replace(decoded, status=np.where(doubtful, Status.POSSIBLY_A_DRAFT, decoded.status).astype(np.int8))
+
+
+def read_exchanges(exchanges: Exchanges, dialects: Iterable[str] = (), projection: Projection = EVERYTHING) -> Decoded:
+    """Decodes the messages of exchanges. A malformed request counts as read only if its answer reads as one to it."""
+    return confirmed(read(exchanges.messages, dialects, projection), exchanges)
+
+
+def confirmed(decoded: Decoded, exchanges: Exchanges) -> Decoded:
+    """The same batch without the malformed requests that no answer confirms: each may be another message than its
+    header says, and then anything may be in the place of a name.
+    """
+    odd = decoded.deviation != Status.OK
+    if not odd.any():
+        return decoded
+    request_of = exchanges.request_of
+    answers = np.flatnonzero((request_of >= 0) & (decoded.status == Status.OK) & ~odd)
+    lost = odd & (decoded.messages.side == REQUEST)
+    lost[request_of[answers]] = False
+    status = np.where(lost, decoded.deviation, decoded.status).astype(np.int8)
+    return replace(decoded, status=status, deviation=np.where(lost, Status.OK, decoded.deviation).astype(np.int8))
 
 
 def read_as_any(messages: Messages, projection: Projection = EVERYTHING) -> Decoded:

@@ -338,20 +338,6 @@ def as_brokers(decoded: Decoded, projection: Projection, rows: Ints) -> Decoded:
     )
 
 
-def confirmed(decoded: Decoded, request_of: Ints) -> Decoded:
-    """The same batch, of which a malformed request stays read only if its answer reads as one to it. It may be another
-    message than its header says: then anything may be in the place of a name. `request_of`: by message what it answers.
-    """
-    odd = decoded.deviation != Status.OK
-    if not odd.any():
-        return decoded
-    answers = np.flatnonzero((request_of >= 0) & (decoded.status == Status.OK) & ~odd)
-    lost = odd & (decoded.messages.side == REQUEST)
-    lost[request_of[answers]] = False
-    status = np.where(lost, decoded.deviation, decoded.status).astype(np.int8)
-    return replace(decoded, status=status, deviation=np.where(lost, Status.OK, decoded.deviation).astype(np.int8))
-
-
 def decode_as_brokers(
     messages: Messages, projection: Projection, dialect: int | NDArray[np.int8], lenient: NDArray[np.bool_]
 ) -> Decoded:

@@ -20,9 +20,9 @@ from wirecheck.decode.api_names import key_of, name_of, names
 from wirecheck.decode.columns import kinds
 from wirecheck.decode.columns import tables as columns_of
 from wirecheck.decode.connection.exchanges import CLOSED_BY_SERVER
-from wirecheck.decode.dialect import read, suggested
+from wirecheck.decode.dialect import read_exchanges, suggested
 from wirecheck.decode.layouts.program import form
-from wirecheck.decode.message import Status, confirmed, only
+from wirecheck.decode.message import Status, only
 from wirecheck.decode.request_waits import WAITS, given_up
 from wirecheck.decode.show.learned_names import Brokers, TopicNames, naming
 from wirecheck.decode.show.message_head import client_ids
@@ -324,8 +324,7 @@ class Traffic(Coverage):
         exchanges = self.once.only(exchanges)
         if not len(exchanges):
             return None
-        decoded = read(exchanges.messages, self.dialects, projection(self.also))
-        chunk = Chunk(exchanges, confirmed(decoded, exchanges.request_of))
+        chunk = Chunk(exchanges, read_exchanges(exchanges, self.dialects, projection(self.also)))
         self.topic_names.learn(chunk.decoded)
         self.decoded += int((chunk.decoded.status == Status.OK).sum())
         failed = exchanges.messages.key[(chunk.decoded.status != Status.OK) & (exchanges.messages.side == REQUEST)]

@@ -13,9 +13,9 @@ import numpy as np
 
 from wirecheck.decode.columns import tables
 from wirecheck.decode.connection.exchanges import Exchanges
-from wirecheck.decode.dialect import read
+from wirecheck.decode.dialect import read_exchanges
 from wirecheck.decode.envelope import DEEPEST, ENVELOPE, client_host, principal, unwrapped
-from wirecheck.decode.message import Decoded, confirmed
+from wirecheck.decode.message import Decoded
 from wirecheck.decode.wire import REQUEST, RESPONSE, Ints
 from wirecheck.judge.claims.batch import Batch, Senders
 from wirecheck.judge.claims.claim import Claim, merged
@@ -147,7 +147,7 @@ def inside(exchanges: Exchanges, decoded: Decoded) -> Inside | None:
     )
     assert set(messages.side.tolist()) <= {REQUEST, RESPONSE}
     envelope = np.where(request_of[outer] >= 0, request_of[outer], outer)
-    return Inside(found, confirmed(read(messages), found.request_of), senders(decoded, envelope))
+    return Inside(found, read_exchanges(found), senders(decoded, envelope))
 
 
 def senders(decoded: Decoded, envelope: Ints) -> Senders:

@@ -17,8 +17,8 @@ from wirecheck.capture.frames import INPUT_ERROR
 from wirecheck.decode.api_names import name_of
 from wirecheck.decode.collector_pause import collector_paused
 from wirecheck.decode.connection.exchanges import OUTCOMES, Connection, Exchanges
-from wirecheck.decode.dialect import read
-from wirecheck.decode.message import Decoded, Messages, Status, confirmed
+from wirecheck.decode.dialect import read_exchanges
+from wirecheck.decode.message import Decoded, Messages, Status
 from wirecheck.decode.peer import Peer
 from wirecheck.judge.agents import MARKS
 from wirecheck.judge.claims import unlisted
@@ -93,7 +93,7 @@ def stated_by(exchanges: Exchanges, settings: Settings) -> Stated:
 def stated(exchanges: Exchanges, settings: Settings) -> Iterator[Part]:
     """What exchanges claim, and their rows if they are wanted: in one part, unless one of them raises."""
     try:
-        decoded = confirmed(read(exchanges.messages, settings.dialects), exchanges.request_of)
+        decoded = read_exchanges(exchanges, settings.dialects)
         batch = Batch(exchanges, decoded, dialects=settings.dialects)
         claims_made = claims(exchanges, decoded, batch)
         changes, not_kept = change_rows(exchanges, settings.dialects, principals=bool(settings.judge.principals))
@@ -111,7 +111,7 @@ def stated(exchanges: Exchanges, settings: Settings) -> Iterator[Part]:
 def counted(exchanges: Exchanges, settings: Settings) -> Part:
     """What is counted of connections that have no rows of their own."""
     try:
-        decoded = confirmed(read(exchanges.messages, settings.dialects), exchanges.request_of)
+        decoded = read_exchanges(exchanges, settings.dialects)
         tables = exchanges_table(exchanges, decoded, settings)
         return [*unlisted.claims(exchanges, decoded)], tables, Counts()
     except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about

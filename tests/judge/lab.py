@@ -14,8 +14,9 @@ from tests import traffic
 from tests.build import BY_NAME, HEADERS, Writer, case
 from wirecheck.capture.frames import SKIPPED, Mark
 from wirecheck.decode.connection.exchanges import ANSWERED, CLOSED_BY_SERVER, Connection, Exchanges
+from wirecheck.decode.dialect import confirmed
 from wirecheck.decode.layouts.program import Dialect
-from wirecheck.decode.message import EVERYTHING, as_brokers, confirmed, decode
+from wirecheck.decode.message import EVERYTHING, as_brokers, decode
 from wirecheck.decode.peer import Peer
 from wirecheck.decode.wire import REQUEST, RESPONSE, pack
 from wirecheck.judge.checks import catalogue
@@ -352,7 +353,7 @@ def exchanged(*talks):
     decoded = decode(messages, dialect=dialect)
     exchanges = Exchanges(**given, **rest)
     read = as_brokers(decoded, EVERYTHING, np.flatnonzero(messages.side == REQUEST))
-    return exchanges, confirmed(read, exchanges.request_of)
+    return exchanges, confirmed(read, exchanges)
 
 
 def shifted(halves, begin):

@@ -8,7 +8,7 @@ from statistics import median
 import numpy as np
 
 from wirecheck.decode.connection.exchanges import Connection, Exchanges
-from wirecheck.decode.dialect import read
+from wirecheck.decode.dialect import read_exchanges
 from wirecheck.decode.message import Messages
 from wirecheck.decode.peer import Peer
 from wirecheck.judge.claims.batch import Batch
@@ -89,12 +89,13 @@ def test_an_exchange_that_raises_is_set_aside_by_name_and_all_others_are_claimed
     without = cell._replace(cell=to_cell(exchanges.only(others)))
     expected = claims_of(without, settings)
 
-    def raising(messages, *rest):
+    def raising(exchanges, *rest):
+        messages = exchanges.messages
         if ((messages.key == key) & (messages.correlation_id == number)).any():
             raise IndexError(number)
-        return read(messages, *rest)
+        return read_exchanges(exchanges, *rest)
 
-    monkeypatch.setattr(decode_step, "read", raising)
+    monkeypatch.setattr(decode_step, "read_exchanges", raising)
     found = claims_of(cell, settings)
     marks = [claim for claim in found if claim.kind == "mark"]
     assert [claim["what"] for claim in marks] == ["input_errors"] * len(marks)
