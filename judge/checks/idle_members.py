@@ -16,7 +16,7 @@ from wirecheck.client_ids import is_internal
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.fetching import partition_states
 from wirecheck.judge.checks.progress import by_slot, of_group
-from wirecheck.judge.checks.shapes import all_begun, clock, counted, resting_on, seen_whole
+from wirecheck.judge.checks.shapes import all_begun, captured_brokers, clock, counted, resting_on, seen_whole
 from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, Claim, Subject, error_name
 from wirecheck.judge.claims.extract.clients import EPOCH_END_NS
 from wirecheck.judge.claims.extract.group_members import BY_ID, SHARE
@@ -286,8 +286,7 @@ def all_captured(member: Claim, since_ns: int, clients: list[Subject], group: Gr
     by the member's client, by those that fetch, and by any client that was not seen. What is missing of connections
     that were over by then does not count.
     """
-    addresses = {claim["address"] for claim in context.claims("address", group, "server")}
-    if not addresses or not addresses <= set(group.endpoints):
+    if not captured_brokers(group, context):
         return False
     every = set(group.endpoints)
     return all(

@@ -14,6 +14,7 @@ from wirecheck.client_ids import is_internal
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import (
     brokers_of,
+    captured_brokers,
     clock,
     counted,
     end_ns,
@@ -126,8 +127,7 @@ class Log:
     def brokers(self) -> set[str]:
         """The addresses of all brokers, if each was captured: what was not asked there was not asked at all."""
         self.context.watch()
-        addresses = {claim["address"] for claim in self.context.claims("address", self.group, "server")}
-        return addresses if addresses <= set(self.group.endpoints) else set()
+        return captured_brokers(self.group, self.context)
 
     def whole(self, who: Who, since_ns: int) -> bool:
         """Whether all that a client asked brokers for since then is known."""
@@ -258,7 +258,7 @@ def begins_again_at_one_offset(subject: Subject, group: Group, context: CheckCon
 
 
 def rounds_of(who: Who, members: Iterable[Claim], since_ns: int, until_ns: int) -> int:
-    """How often a client began as a new member, or joined again though nobody came or left: its own doing."""
+    """How often a client began as a new member, or joined again by itself, while no other member came or left."""
     every = [*members]
     mine = [one for one in every if (one["client_id"], one["host"]) == who]
     began = sum(since_ns <= one.first.ts_ns <= until_ns for one in mine)

@@ -290,10 +290,16 @@ def seen_everywhere(client: Subject, since_ns: int, group: Group, context: Check
     """Whether all brokers of the cluster are captured, and all that a client sent to them, and was answered, on
     connections that were there at a time or later.
     """
-    endpoints = set(group.endpoints)
-    known = {claim["address"] for claim in context.claims("address", group, "server")}
-    every = bool(known) and known <= endpoints
-    return every and seen_whole(client[1] or None, client[2], endpoints, group, context, since_ns=since_ns)
+    who = client[1] or None, client[2]
+    return bool(captured_brokers(group, context)) and seen_whole(
+        *who, set(group.endpoints), group, context, since_ns=since_ns
+    )
+
+
+def captured_brokers(group: Group, context: CheckContext) -> set[str]:
+    """The addresses of all brokers of the cluster; none where one of them was not captured, or none is known."""
+    addresses = {claim["address"] for claim in context.claims("address", group, "server")}
+    return addresses if addresses <= set(group.endpoints) else set()
 
 
 def all_begun(client_id: str | None, host: str, endpoint: str, group: Group, context: CheckContext) -> bool:

@@ -240,18 +240,22 @@ def ends_before_its_work(subject: Subject, group: Group, context: CheckContext) 
         return  # it looks for topics of a pattern on and on; librdkafka joins once there is one
     if not context.passed(first_ns + until_ns) or not seen_everywhere(subject, first_ns, group, context):
         return
-    server = {claim["endpoint"] for claim in mine}
-    advertised = context.claims("advertised", group, "server")
-    offered = {key for one in advertised if one["endpoint"] in server for key in read(one["ranges"])}
-    lacks = [api for api in NEW_GROUPS if offered and key_of(api) not in offered]
     words = {
         "client": mine[0]["client_id"] or "a client without an ID",
         "step": "learned the offsets of its group" if joined else "found its coordinator",
         "then": "read nothing" if joined else "asked for nothing",
         "since": clock(first_ns),
-        "lacks": "" if joined else f"; the broker does not offer {and_list(lacks)}" if lacks else "",
+        "lacks": "" if joined else not_offered({claim["endpoint"] for claim in mine}, group, context),
     }
     yield resting_on(mine, client_id, host, client_ids=(mine[0]["client_id"],), first_ns=first_ns, words=words)
+
+
+def not_offered(endpoints: set[str], group: Group, context: CheckContext) -> str:
+    """The newer group protocols that these brokers do not offer, as the end of a sentence."""
+    advertised = context.claims("advertised", group, "server")
+    offered = {key for one in advertised if one["endpoint"] in endpoints for key in read(one["ranges"])}
+    lacks = [api for api in NEW_GROUPS if offered and key_of(api) not in offered]
+    return f"; the broker does not offer {and_list(lacks)}" if lacks else ""
 
 
 BEFORE_WORK = frozenset(
