@@ -55,6 +55,31 @@ def build(layout: Layout, version: int, rng: random.Random, body: dict | None = 
     return Built(bytes(writer.out), value, writer.contents)
 
 
+def filled(fields, version, text, path="", *, tagged=True):
+    """A body with one of everything that the version has, lists too. `text`: from a path and a type what stands in
+    texts and bytes; `tagged`: tagged fields, too.
+    """
+    return {
+        one.name: _filled(one, version, text, f"{path}.{one.name}", tagged=tagged)
+        for one in fields
+        if version in one.versions and (tagged or one.tag is None)
+    }
+
+
+def _filled(one, version, text, path, *, tagged):
+    if one.type == "struct":
+        value = filled(one.fields, version, text, path, tagged=tagged)
+    elif one.type in {"string", "bytes"}:
+        value = text(path, one.type)
+    elif one.type == "records":
+        value = ""
+    elif one.type == "uuid":
+        value = "JMxDMvfeRaOyTjPWGqDRbA"
+    else:
+        value = 1
+    return [value] if one.array else value
+
+
 class Still:
     """In place of a random generator: zeros, empty, nothing optional."""
 

@@ -10,7 +10,7 @@ import re
 
 import numpy as np
 
-from tests.build import CASES, Still, build, plain
+from tests.build import CASES, Still, build, filled, plain
 from tests.decode.log.batches import batch, entry
 from wirecheck.decode.dialect import read
 from wirecheck.decode.layouts.program import Dialect
@@ -40,25 +40,8 @@ def canary(path):
     return f"<{path}>"
 
 
-def value(field, version, path):
-    here = f"{path}.{field.name}"
-    if field.type == "struct":
-        one = body_of(field.fields, version, here)
-    elif field.type == "string":
-        one = canary(here)
-    elif field.type == "bytes":
-        one = base64.b64encode(canary(here).encode()).decode()
-    elif field.type == "records":
-        one = ""
-    elif field.type == "uuid":
-        one = "JMxDMvfeRaOyTjPWGqDRbA"
-    else:
-        one = 1
-    return [one] if field.array else one
-
-
-def body_of(fields, version, path):
-    return {one.name: value(one, version, path) for one in fields if version in one.versions}
+def content(path, kind):
+    return canary(path) if kind == "string" else base64.b64encode(canary(path).encode()).decode()
 
 
 def is_secret(path):
@@ -86,7 +69,7 @@ def test_no_message_of_any_kind_keeps_a_principal():
     kept, seen = set(), set()
     for api, side, version in KINDS:
         layout = layout_of(api, side, version)
-        data = plain(api, side, version, body_of(layout.fields, version, api), {"correlationId": 1})[4:]
+        data = plain(api, side, version, filled(layout.fields, version, content, api), {"correlationId": 1})[4:]
         seen |= {found.decode() for found in CANARY.findall(data)}
         message = pack([data], [SIDES.index(side)], [layout.key], [version])
         spans, _ = confidential(message, np.full(1, -1, np.int64), principals=False)
@@ -106,7 +89,7 @@ def test_no_record_of_the_metadata_log_keeps_a_principal():
     seen = set()
     for api, version in RECORDS:
         layout = layout_of(api, "record", version)
-        body = build(layout, version, Still(), body_of(layout.fields, version, api)).data
+        body = build(layout, version, Still(), filled(layout.fields, version, content, api)).data
         data = batch(entry(layout.key, body, version=version))
         seen |= {found.decode() for found in CANARY.findall(data)}
         kept = left(data, LogSecrets(principals=False).feed(data))
