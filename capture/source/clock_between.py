@@ -1,6 +1,6 @@
 """Where the clock of a capture host was set between two files of one capture, such as rotated ones.
 
-Files of one folder whose names differ by digits alone may be such a capture, in the order of their numbers. TCP tells
+Files of one folder whose names differ by digits alone may be such a capture, in the order of their numbers. TCP shows
 whether one goes on where the one before it ends: then its time does, too, and what it lacks becomes an offset of it.
 Rule: files in the wrong order, files that overlap, and files of two capture points never go on so; they have no offset.
 """

@@ -661,7 +661,7 @@ def test_without_principals_no_change_names_one(api, version, asked, name, detai
 
 
 def voting(leader, epoch, at=-20 * MS, voter=9):
-    """The leader of the quorum tells the controller so, by its ID."""
+    """The leader of the quorum announces itself to a voter."""
     rows = [{"partitionIndex": 0, "leaderId": leader, "leaderEpoch": epoch}]
     body = {"voterId": voter, "topics": [{"topicName": "__cluster_metadata", "partitions": rows}]}
     talk = Talk(client=("10.0.1.8", 40000 + epoch), server=CONTROLLER, ts_ns=START + at).open()
