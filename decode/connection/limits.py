@@ -37,8 +37,9 @@ class Limits:
     """Bytes of a connection seen without any sign of Kafka before it is called other."""
     message_bytes: i64 = 256 * MIB
     """Largest believable message: brokers refuse requests over 100 MiB by default, operators raise it."""
-    waiting_messages: i64 = 1024
-    """Unanswered requests per connection: clients keep 1 to 5 in flight, pipelining proxies some hundreds."""
+    waiting_messages: i64 = 16_384
+    """Unanswered requests per connection. Java keeps 5 in flight; librdkafka has no such limit, and a slow broker lets
+    some 3,400 of the smallest wait in its receive buffer (socket.receive.buffer.bytes, which Linux doubles)."""
     waiting_bytes: i64 = 256 * MIB
     """Bytes of unanswered requests and unmatched responses per connection."""
     idle_ns: i64 = 1200 * SECOND
