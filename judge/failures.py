@@ -15,8 +15,11 @@ from wirecheck.judge.claims.claim import Sighting, Subject
 Made = TypeVar("Made")
 FILING, ASSEMBLY, CLUSTERS, AGEING, SORTING = "filing", "snapshots", "clusters", "ageing", "sorting"
 UNAUTHENTICATED_HOSTS, SETTLING, GENERATIONS = "unauthenticated hosts", "settling", "log generations"
-FORWARDERS = "forwarders"
-STEPS = (FILING, ASSEMBLY, CLUSTERS, AGEING, SORTING, UNAUTHENTICATED_HOSTS, SETTLING, GENERATIONS, FORWARDERS, "rows")
+FORWARDERS, HOST_NAMES = "forwarders", "host names"
+STEPS = (
+    FILING, ASSEMBLY, CLUSTERS, AGEING, SORTING, UNAUTHENTICATED_HOSTS, SETTLING, GENERATIONS, FORWARDERS, HOST_NAMES,
+    "rows",
+)  # fmt: skip
 """What may fail besides checks and tables; with their codes and names the closed set of what failures count under."""
 MOST = 4096
 """So many subjects are remembered."""

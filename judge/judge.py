@@ -20,7 +20,16 @@ from wirecheck.judge.claims.extract.log_entries import CHUNK, Snapshots
 from wirecheck.judge.claims.kinds import SPACES
 from wirecheck.judge.claims.outcomes import SLOT_NS, SUCCESS
 from wirecheck.judge.connections import Connections
-from wirecheck.judge.failures import AGEING, ASSEMBLY, FILING, FORWARDERS, UNAUTHENTICATED_HOSTS, Failures, failure
+from wirecheck.judge.failures import (
+    AGEING,
+    ASSEMBLY,
+    FILING,
+    FORWARDERS,
+    HOST_NAMES,
+    UNAUTHENTICATED_HOSTS,
+    Failures,
+    failure,
+)
 from wirecheck.judge.ledger import ageing
 from wirecheck.judge.ledger.emitted_rows import NEVER, EmittedRow, EmittedRows, withdrawn
 from wirecheck.judge.ledger.ledger import Ledger, Load, state_of, stored
@@ -30,6 +39,7 @@ from wirecheck.judge.thresholds import SECOND_NS, Settings
 from wirecheck.judge.topic_history import REPORTS
 from wirecheck.judge.topology.clusters import Clusters, Doubted, separate
 from wirecheck.judge.topology.forwarding import SENT_ON, forwarding_of, serving_hosts
+from wirecheck.judge.topology.host_names import HostNames
 from wirecheck.judge.topology.unauthenticated_hosts import UnauthenticatedHosts
 
 MAIN, SCHEDULE, SNAPSHOTS, OVERFLOW = "main", "schedule", "snapshots", "overflow"
@@ -62,6 +72,7 @@ class Judge:
         self.snapshots = Snapshots(self.stored(SNAPSHOTS))
         self.connections = Connections(self.ledger, self.failures)
         self.unauthenticated_hosts = UnauthenticatedHosts(self.ledger, main["unauthenticated_hosts"])
+        self.host_names = HostNames(self.ledger, main.get("host_names"))
         self.excluded: str | None = None
         """The endpoint without which alone the clusters could be separated."""
         self.clusters = Clusters(label)
@@ -171,7 +182,7 @@ class Judge:
         changed = self.ledger.touched | due
         self.open = {subject for subject in changed if subject[0] == CONNECTION and self.connections.is_open(subject)}
         dependents = self.update_hosts(changed)
-        context, regrouped = self.regroup()
+        context, regrouped = self.regroup(changed)
         self.all_dirty |= regrouped or dependents is None
         self.dirty |= (changed | (dependents or set())) - settled
         self.dirty -= {subject for subject in self.ledger.touched if subject[0] == CONNECTION} - due
@@ -283,16 +294,16 @@ class Judge:
             self.failures.add(failure(UNAUTHENTICATED_HOSTS, (UNAUTHENTICATED_HOSTS,), error))
             return set()
 
-    def regroup(self) -> tuple[CheckContext, bool]:
+    def regroup(self, news: Iterable[Subject]) -> tuple[CheckContext, bool]:
         """The context of this batch; and whether an endpoint moved to another cluster, a metadata log has a new
         generation, or other clients are behind a forwarder.
         """
         clusters, before = self.clusters, (self.excluded, self.log_generations, self.through)
-        context = self.context()
+        context = self.context(news)
         self.log_generations, self.through = context.generation_facts(), context.forwarding.through
         return context, self.clusters.moved(clusters) or (self.excluded, self.log_generations, self.through) != before
 
-    def context(self) -> CheckContext:
+    def context(self, news: Iterable[Subject] = ()) -> CheckContext:
         stated = self.ledger.claims_of(*SERVERS).values()
         unnamed = self.unauthenticated_hosts
         doubted = Doubted(frozenset(unnamed.servers), frozenset(unnamed.unlisted))
@@ -304,6 +315,7 @@ class Judge:
             reports=self.reports,
             doubted=doubted,
         )
+        self.clusters.resolve(self.failures.retry(HOST_NAMES, (), self.host_names.look, news, self.clusters) or {})
         return CheckContext(
             self.ledger,
             self.clusters,
@@ -423,6 +435,7 @@ class Judge:
                 "folded_ns": self.folded_ns,
                 "failing": self.failures.stored(),
                 "unauthenticated_hosts": self.unauthenticated_hosts.state(),
+                "host_names": self.host_names.left,
             },
             OVERFLOW: self.evictor.state(),
             **self.emitted.changed_shards(),

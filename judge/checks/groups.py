@@ -18,6 +18,7 @@ from wirecheck.judge.checks.progress import Log, log_of, of_group, readers
 from wirecheck.judge.checks.shapes import (
     brokers_of,
     by_key,
+    captured_brokers,
     clients_of,
     clock,
     counted,
@@ -267,10 +268,9 @@ def members(kind: str, client: Subject, topic: Topic, context: CheckContext) -> 
 def all_seen(client: Subject, group: Group, context: CheckContext) -> bool:
     """Whether every Metadata response to a client must have been captured and kept."""
     spoke = {claim["endpoint"] for claim in context.claims("client", group, *client)}
-    addresses = {claim["address"] for claim in context.claims("address", group, "server")}
     answers = context.claims("topics_answered", group, *client)
     full = any(sum(name.startswith(LEAST) for name in claim.peak) >= MOST_MEMBERS for claim in answers)
-    everywhere = addresses <= set(group.endpoints)
+    everywhere = captured_brokers(group, context) is not None
     return everywhere and not full and seen_whole(client[1] or None, client[2], spoke, group, context)
 
 

@@ -286,7 +286,7 @@ def all_captured(member: Claim, since_ns: int, clients: list[Subject], group: Gr
     by the member's client, by those that fetch, and by any client that was not seen. What is missing of connections
     that were over by then does not count.
     """
-    if not captured_brokers(group, context):
+    if not captured_brokers(group, context, asked_by=clients):
         return False
     every = set(group.endpoints)
     return all(

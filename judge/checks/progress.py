@@ -127,7 +127,7 @@ class Log:
     def brokers(self) -> set[str]:
         """The addresses of all brokers, if each was captured: what was not asked there was not asked at all."""
         self.context.watch()
-        return captured_brokers(self.group, self.context)
+        return captured_brokers(self.group, self.context) or set()
 
     def whole(self, who: Who, since_ns: int) -> bool:
         """Whether all that a client asked brokers for since then is known."""

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from wirecheck.client_ids import broker_of
+from wirecheck.decode.peer import Peer
 from wirecheck.judge.check_context import STALE_CONTROLLER_EPOCH, CheckContext
 from wirecheck.judge.claims.claim import LEAST, Claim, Sighting, Subject
 from wirecheck.judge.claims.outcomes import SLOT_NS, Run
@@ -78,6 +79,7 @@ def end_ns(slot: int) -> int:
 
 Key = tuple[Any, ...]
 MINUTE_NS = 60_000_000_000
+OF_ALL_LISTENERS = frozenset({"UpdateMetadata", "LeaderAndIsr", "BrokerRegistration"})
 
 
 def clock(ts_ns: int) -> Time:
@@ -287,19 +289,46 @@ def seen_whole(
 
 
 def seen_everywhere(client: Subject, since_ns: int, group: Group, context: CheckContext) -> bool:
-    """Whether all brokers of the cluster are captured, and all that a client sent to them, and was answered, on
-    connections that were there at a time or later.
+    """Whether all brokers that a client may ask are captured, and all that it sent to members of the cluster, and was
+    answered, on connections that were there at a time or later.
     """
     who = client[1] or None, client[2]
-    return bool(captured_brokers(group, context)) and seen_whole(
+    return bool(captured_brokers(group, context, asked_by=[client])) and seen_whole(
         *who, set(group.endpoints), group, context, since_ns=since_ns
     )
 
 
-def captured_brokers(group: Group, context: CheckContext) -> set[str]:
-    """The addresses of all brokers of the cluster; none where one of them was not captured, or none is known."""
-    addresses = {claim["address"] for claim in context.claims("address", group, "server")}
-    return addresses if addresses <= set(group.endpoints) else set()
+def captured_brokers(
+    group: Group, context: CheckContext, *, asked_by: Collection[Subject] | None = None
+) -> set[str] | None:
+    """The endpoints of all brokers of the cluster, as far as they are known; None where one of them was not captured. A
+    broker that is known by a host name was captured where it is known which endpoint that is, and that answers to the
+    end. `asked_by`: the brokers as these clients know them, as each listener has addresses of its own.
+    """
+    asked = {one["endpoint"] for client in asked_by or () for one in context.claims("activity", group, *client)}
+    found: set[str] = set()
+    for claim in context.claims("address", group, "server"):
+        if asked_by is None or (claim["endpoint"] in asked and is_answered(claim)):
+            ends = endpoints_of(claim["address"], claim["broker"], group, context)
+            if not ends:
+                return None
+            found |= ends
+    return found
+
+
+def is_answered(address: Claim) -> bool:
+    """Whether an answer has it, for clients of that listener; orders of a controller have those of all listeners."""
+    return not {address.first.api, address.last.api} <= OF_ALL_LISTENERS
+
+
+def endpoints_of(address: str, broker: int, group: Group, context: CheckContext) -> set[str]:
+    """Where a broker that is listed with this address was captured."""
+    if address in group.endpoints:
+        return {address}
+    resolved, latest, port = context.clusters.resolved, context.clusters.latest, Peer.of(address).port
+    since_ns = max((latest[end] for end in group.endpoints), default=0) - MINUTE_NS
+    every = (end for end in group.endpoints if resolved.get(end) == broker and Peer.of(end).port == port)
+    return {end for end in every if latest[end] >= since_ns}
 
 
 def all_begun(client_id: str | None, host: str, endpoint: str, group: Group, context: CheckContext) -> bool:

@@ -10,9 +10,9 @@ the only known cluster, it is shown under no cluster (`membership.py`). An excep
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from heapq import heappop, heappush
 from itertools import chain, pairwise
@@ -227,6 +227,8 @@ class Clusters:
         self.in_turn = {endpoint for endpoint, statements in of_several.items() if changes_in_turn(statements)}
         """Endpoints that surely do."""
         spans, facts = self.spans_of(everything)
+        self.latest = latest(spans)
+        """When each endpoint was seen last."""
         stated = {(end, n): cluster_id for end, found in self.births.items() for n, (_, cluster_id) in enumerate(found)}
         self.two_logs = two_logs(without(doubted.hosts, by_kind), self.listener, reports)
         """Pairs of endpoints of two running clusters, none on a doubted host: what such a server states separates no
@@ -248,12 +250,23 @@ class Clusters:
         self.groups = self.named(label, joined, spans)
         self.date(spans, facts)
         self.places = self.placed(self.addresses)
+        self.resolved: Mapping[str, int] = {}
+        """By endpoint the broker that answers there, where brokers are known by host names (`host_names.py`)."""
         self.former: dict[int, list[Group]] = {}
         """By cluster (its `id()`) those that its addresses led to before, once they were asked for."""
         self.only = {endpoint: places[0].group for endpoint, places in self.places.items() if len(places) == 1}
         """Groups of endpoints that were never anywhere else."""
         self.alone = len(self.only) == len(self.places)
         """No endpoint was ever another cluster's."""
+
+    def resolve(self, brokers: Mapping[str, int]) -> None:
+        """Brokers that are known by host names answer at these endpoints."""
+        self.resolved = brokers
+        for endpoint, broker in brokers.items():
+            named = (Named(ALWAYS, ALWAYS, broker),)
+            self.places[endpoint] = [
+                place if place.named else replace(place, named=named) for place in self.places[endpoint]
+            ]
 
     def believable(self, claims: Iterable[Claim]) -> Iterator[Claim]:
         """What counts of servers' claims."""
@@ -485,6 +498,13 @@ def ends(claim: Claim) -> Iterator[tuple[str, int]]:
     """The endpoints of the first and the last sighting of a claim, with the times."""
     for seen in (claim.first, claim.last):
         yield seen.server if claim.kind == FETCHES else claim["endpoint"], seen.ts_ns
+
+
+def latest(spans: Spans) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for (endpoint, _), (_, last_ns) in spans.items():
+        found[endpoint] = max(last_ns, found.get(endpoint, last_ns))
+    return found
 
 
 def touches(claim: Claim) -> bool:

@@ -1,0 +1,112 @@
+"""Where brokers advertise host names, what an endpoint serves shows which broker it is."""
+
+from itertools import permutations
+
+import pytest
+
+from tests.judge.lab import B1, B2, B3, ID_1, ID_2, ID_3, Lab
+from wirecheck.judge.checks.shapes import captured_brokers
+
+ID_4 = "vQ0iPcnTSAyxDFwuP5yHTg"
+NAMES = {"kafka-1:9092": 1, "kafka-2:9092": 2, "kafka-3:9092": 3}
+LED = [(B1, ID_1, 1), (B2, ID_2, 2), (B3, ID_3, 3)]
+
+
+class Named(Lab):
+    """A lab whose brokers list each other by host names."""
+
+    def leads(self, at, topic_id, leader, *, server=B1, brokers=NAMES, epoch=0):
+        self.metadata(at, [(f"t-{topic_id[:3]}", topic_id, 0, epoch)], server=server, brokers=brokers, leader=leader)
+
+    def resolved(self):
+        self.judge()
+        return dict(self.judged.clusters.resolved)
+
+
+def cluster(led=LED, *, brokers=NAMES):
+    lab = Named()
+    for at, (server, topic_id, leader) in enumerate(led):
+        lab.leads(at, topic_id, leader, brokers=brokers)
+        lab.fetches([at + 5], topic_id, server=server)
+    return lab
+
+
+@pytest.mark.parametrize("order", list(permutations(LED)))
+def test_each_endpoint_is_the_leader_of_what_it_serves(order):
+    assert cluster(order).resolved() == {B1: 1, B2: 2, B3: 3}
+
+
+def test_an_endpoint_that_serves_nothing_is_no_broker_that_is_known():
+    assert cluster(LED[:2]).resolved() == {B1: 1, B2: 2}
+
+
+def test_a_cluster_of_one_broker_has_one_whatever_its_endpoints():
+    lab = cluster(LED[:1], brokers={"localhost:9092": 1})
+    lab.leads(3, ID_1, 1, server=B2, brokers={"localhost:9092": 1})
+    assert lab.resolved() == {B1: 1, B2: 1}
+
+
+def test_another_port_is_another_listener():
+    lab = cluster(LED[:1], brokers={"localhost:29092": 1})
+    assert lab.resolved() == {}
+
+
+def test_where_addresses_are_listed_nothing_is_concluded():
+    assert cluster(brokers={**NAMES, B3: 3}).resolved() == {}
+
+
+def test_a_leader_that_moved_leaves_both_and_another_topic_decides():
+    lab = cluster()
+    lab.leads(20, ID_1, 2, epoch=1)
+    lab.fetches([21], ID_1, server=B2)
+    assert lab.resolved() == {B2: 2, B3: 3}
+    lab.leads(22, ID_4, 1)
+    lab.fetches([23], ID_4, server=B1)
+    assert lab.resolved() == {B1: 1, B2: 2, B3: 3}
+
+
+def test_an_endpoint_that_serves_what_several_lead_is_none_of_them():
+    """A follower from which consumers fetch (KIP-392), or one address of several brokers."""
+    lab = cluster()
+    lab.fetches([30], ID_2, server=B3)
+    assert lab.resolved() == {B1: 1, B2: 2}
+
+
+def test_a_topic_by_name_alone_counts_too():
+    lab = Named()
+    for number, (server, leader) in enumerate([(B1, 1), (B2, 2)]):
+        lab.metadata(number, [(f"t{number}", None)], server=server, version=8, brokers=NAMES, leader=leader)
+        row = {"partitionIndex": 0, "highWatermark": 10, "records": None, "abortedTransactions": None}
+        asked = {"topics": [{"topic": f"t{number}", "partitions": [{"partition": 0}]}], "replicaId": -1}
+        answer = {"responses": [{"topic": f"t{number}", "partitions": [row]}]}
+        lab.talk(server).ask(number + 5, "Fetch", 11, asked, answer)
+    assert lab.resolved() == {B1: 1, B2: 2}
+
+
+def captured(lab):
+    lab.judge()
+    context = lab.judged.context()
+    return captured_brokers(context.clusters.of(B1, 0), context)
+
+
+def test_all_brokers_were_captured_where_each_name_has_an_endpoint():
+    assert captured(cluster()) == {B1, B2, B3}
+    assert captured(cluster(LED[:2])) is None
+
+
+def test_a_broker_that_answers_no_more_may_have_got_another_address():
+    lab = cluster()
+    lab.fetches([80], ID_1, server=B1)
+    lab.fetches([80], ID_2, server=B2)
+    assert captured(lab) is None
+    lab.fetches([80], ID_3, server=B3)
+    assert captured(lab) == {B1, B2, B3}
+
+
+def test_what_was_shown_outlives_the_judge():
+    lab = cluster()
+    lab.judge()
+    stored = lab.judged.shards()
+    again = type(lab.judged)("lab", stored.get, lab.judged.settings)
+    assert again.host_names.left == lab.judged.host_names.left
+    assert dict(again.clusters.resolved) == {B1: 1, B2: 2, B3: 3}
