@@ -15,7 +15,7 @@ from wirecheck.judge.checks import catalogue
 from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.story.cards import listed
 from wirecheck.story.harm import NEVER_READ, hurts, stated
-from wirecheck.story.seen import Activity, Client, ClientState, Coverage
+from wirecheck.story.seen import Activity, Client, ClientState, Cluster, Coverage
 from wirecheck.story.verdict import CardEntry, Finding, Harm, Mark, MarkKind, Marks, Verdict
 from wirecheck.wording import and_list, plural
 
@@ -130,7 +130,8 @@ def agreement(result: Verdict) -> Mark:
     kind = worst_kind(result, of_work=False)
     if kind == "clear":
         numbered = len({(one.cluster, one.name) for one in result.topics if one.topic_id})
-        serving = sum(len(one.brokers) or len(one.endpoints) for one in result.clusters)
+        every = sum(len(one.brokers) or len(one.endpoints) for one in result.clusters)
+        serving = every - sum(one.uncaptured_brokers for one in result.clusters)
         brokers = plural(serving, "broker")
         if numbered:
             return Mark(kind, f"{plural(numbered, 'topic')} and {brokers} agree")
@@ -147,7 +148,7 @@ def work(result: Verdict) -> Mark:
     clients = [one for one in result.clients if one.is_counted]
     expected = {one.client for entry in result.entries if entry.expected for one in entry.card.harm.clients}
     counts = Counter(one.work.state for one in clients if one.work is not None and one.key not in expected)
-    nodes, rest = stalled_nodes(result), unread(result.coverage)
+    nodes, rest = stalled_nodes(result), [*uncaptured(result.clusters), *unread(result.coverage)]
     if not clients:
         return Mark("anomaly" if nodes else "visibility", " \u00b7 ".join(["no client was read", *nodes, *rest]))
     kind: MarkKind = worst_kind(result, of_work=True)
@@ -192,6 +193,15 @@ def outage_codes(result: Verdict) -> str:
 def failing_clients(result: Verdict) -> list[Client]:
     """Those whose last requests were not granted, too few of them for more."""
     return [one for one in result.clients if one.work is not None and one.work.state == FAILING and one.is_counted]
+
+
+def uncaptured(clusters: Iterable[Cluster]) -> list[str]:
+    """What clients asked brokers of which nothing was captured is not known."""
+    every = [*clusters]
+    brokers, missing = sum(len(one.brokers) for one in every), sum(one.uncaptured_brokers for one in every)
+    if not missing:
+        return []
+    return [f"{missing:,} of {plural(brokers, 'broker')} {'was' if missing == 1 else 'were'} not captured"]
 
 
 def unread(coverage: Coverage) -> list[str]:

@@ -147,6 +147,8 @@ class Cluster(Lasting):
     """When it was seen first."""
     last_ns: int
     """When it was seen last."""
+    uncaptured_brokers: int = 0
+    """So many of the brokers, or more, answer at no endpoint of the capture."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,6 +140,7 @@ def clusters(_servers: Subject, context: CheckContext) -> Iterator[ResultRow]:
             "cluster_id": next((group.cluster_id for group in groups if group.cluster_id), None),
             "endpoints": sorted({endpoint for group in groups for endpoint in group.endpoints}),
             "brokers": sorted({broker for group in groups for broker in group.brokers}),
+            "uncaptured_brokers": context.clusters.uncaptured(groups),
             "first_seen": min(group.first_ns for group in groups),
             "last_seen": max(group.last_ns for group in groups),
         }

@@ -268,6 +268,18 @@ class Clusters:
                 place if place.named else replace(place, named=named) for place in self.places[endpoint]
             ]
 
+    def uncaptured(self, groups: Collection[Group]) -> int:
+        """How many brokers of these answer at no endpoint of the capture, at least: a server that no list names, as of
+        an address translation, may be any of them.
+        """
+        ours = {endpoint for group in groups for endpoint in group.endpoints}
+        listed = [claim for claim in self.addresses if claim["endpoint"] in ours]
+        here = {claim["broker"] for claim in listed if claim["address"] in ours}
+        here |= {self.resolved[endpoint] for endpoint in ours if endpoint in self.resolved}
+        named = {claim["address"] for claim in listed} | self.resolved.keys()
+        unnamed = {claim["endpoint"] for claim in listed} - named
+        return max(0, len({claim["broker"] for claim in listed} - here) - len(unnamed))
+
     def believable(self, claims: Iterable[Claim]) -> Iterator[Claim]:
         """What counts of servers' claims."""
         for claim in claims:

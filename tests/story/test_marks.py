@@ -50,6 +50,13 @@ def test_what_was_not_read_is_said_in_numbers():
     assert marks_of(result("working", "working", coverage=coverage)).work.sentence == sentence
 
 
+def test_brokers_that_were_not_captured_are_said_and_agree_with_nobody():
+    seen = replace(RESULT.clusters[0], brokers=(1, 2, 3), uncaptured_brokers=1)
+    marks = marks_of(replace(result("working"), clusters=(seen,)))
+    assert marks.work.sentence == "the only client gets its work done · 1 of 3 brokers was not captured"
+    assert marks.ids_and_versions.sentence == "1 topic and 2 brokers agree"
+
+
 def test_nothing_is_ticked_where_nothing_was_read():
     marks = marks_of(result("working", coverage=Coverage()))
     assert marks.ids_and_versions.mark == "visibility"

@@ -126,3 +126,18 @@ def test_an_id_that_a_client_was_refused_is_not_the_servers(error, whose):
     lab.fetches(range(1, 20, 2), ID_2, error, client_id="reader")
     found = [one for one in lab.claims() if one.kind == "carries"]
     assert {topic_id for _, topic_id, _ in carried(found)} == whose
+
+
+@pytest.mark.parametrize(
+    ("captured", "listed", "missing"),
+    [
+        ([EAST, OTHER], [EAST, OTHER], 0),
+        ([EAST], [EAST, OTHER], 1),
+        (["10.0.0.9:9092"], [EAST], 0),  # an address translation
+        (["10.0.0.9:9092", EAST], [EAST, OTHER, "10.0.0.3:9092"], 1),
+    ],
+)
+def test_a_listed_broker_without_an_endpoint_was_not_captured(captured, listed, missing):
+    lists = [claim("address", end, one, n, at=1) for end in captured for n, one in enumerate(listed)]
+    made = Clusters("lab", [*served(*captured), *(cluster("A", end) for end in captured), *lists])
+    assert made.uncaptured(made.groups) == missing
