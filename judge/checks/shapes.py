@@ -305,15 +305,22 @@ def captured_brokers(
     broker that is known by a host name was captured where it is known which endpoint that is, and that answers to the
     end. `asked_by`: the brokers as these clients know them, as each listener has addresses of its own.
     """
-    asked = {one["endpoint"] for client in asked_by or () for one in context.claims("activity", group, *client)}
     found: set[str] = set()
-    for claim in context.claims("address", group, "server"):
-        if asked_by is None or (claim["endpoint"] in asked and is_answered(claim)):
-            ends = endpoints_of(claim["address"], claim["broker"], group, context)
-            if not ends:
-                return None
-            found |= ends
+    for broker, address in known_addresses(asked_by, group, context):
+        ends = endpoints_of(address, broker, group, context)
+        if not ends:
+            return None
+        found |= ends
     return found
+
+
+def known_addresses(asked_by: Collection[Subject] | None, group: Group, context: CheckContext) -> set[tuple[int, str]]:
+    """The brokers and their addresses, as these clients know them, or as anybody does."""
+    every = context.claims("address", group, "server")
+    if asked_by is not None:
+        asked = {one["endpoint"] for client in asked_by for one in context.claims("activity", group, *client)}
+        every = [claim for claim in every if claim["endpoint"] in asked and is_answered(claim)]
+    return {(claim["broker"], claim["address"]) for claim in every}
 
 
 def is_answered(address: Claim) -> bool:

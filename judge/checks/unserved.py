@@ -22,6 +22,7 @@ from wirecheck.judge.checks.shapes import (
     clock,
     counted,
     gathered,
+    known_addresses,
     resting_on,
     seen_everywhere,
     servers_of,
@@ -219,6 +220,11 @@ def controller_as_bootstrap(subject: Subject, group: Group, context: CheckContex
 
 
 def ends_before_its_work(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    yield from ends_at_its_coordinator(subject, group, context)
+    yield from asks_for_brokers_only(subject, group, context)
+
+
+def ends_at_its_coordinator(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """A client that learns its coordinator joins its group, or begins its transactions, at once. All brokers have to
     be captured, as it may work on at another one.
     """
@@ -250,6 +256,44 @@ def ends_before_its_work(subject: Subject, group: Group, context: CheckContext) 
     yield resting_on(mine, client_id, host, client_ids=(mine[0]["client_id"],), first_ns=first_ns, words=words)
 
 
+def asks_for_brokers_only(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """A client that learns again and again which brokers lead its topics, and asks none of them: it cannot reach what
+    they advertise, or does not find the host name. Where all that they advertise was captured, it is a tool that looks;
+    others ask for all topics, or now and then.
+    """
+    _, client_id, host = subject
+    found = context.claims("activity", group, *subject)
+    if is_of_node(client_id) or not {claim["api"] for claim in found} <= BEFORE_WRITES:
+        return
+    mine = [claim for claim in found if claim["api"] == METADATA_API and claim.succeeded]
+    runs = [run for claim in mine for run in claim.outcomes.runs()]
+    count = sum(run.count for run in runs)
+    if count < AGAIN:
+        return
+    first_ns, last_ns = min(run.first_ns for run in runs), max(run.last_ns for run in runs)
+    lasted_ns = last_ns - first_ns
+    if lasted_ns < context.settings.fell_silent_s * SECOND_NS or lasted_ns > count * RARELY_NS:
+        return
+    context.watch()
+    listings = (one for one in context.claims("listing", group, "server") if one["host"] == host)
+    if any((one["client_id"] or "") == client_id for one in listings):
+        return
+    known = known_addresses([subject], group, context)
+    if all(address in group.endpoints for _, address in known):
+        return
+    if len({broker for broker, _ in known}) > 1 and not seen_everywhere(subject, first_ns, group, context):
+        return
+    addresses = sorted(address for _, address in known)
+    words = {
+        "client": mine[0]["client_id"] or "a client without an ID",
+        "step": "learned which brokers lead its topics",
+        "then": "asked only the same again",
+        "since": clock(first_ns),
+        "lacks": f", {count:,} times; brokers advertise {and_list(addresses[:MOST_ADDRESSES])}",
+    }
+    yield resting_on(mine, client_id, host, client_ids=(mine[0]["client_id"],), first_ns=first_ns, words=words)
+
+
 def not_offered(endpoints: set[str], group: Group, context: CheckContext) -> str:
     """The newer group protocols that these brokers do not offer, as the end of a sentence."""
     advertised = context.claims("advertised", group, "server")
@@ -262,6 +306,14 @@ BEFORE_WORK = frozenset(
     {GREETED, "SaslHandshake", "SaslAuthenticate", "Metadata", "FindCoordinator", "GetTelemetrySubscriptions",
      "PushTelemetry"}
 )  # fmt: skip
+METADATA_API = "Metadata"
+BEFORE_WRITES = BEFORE_WORK - {"FindCoordinator"} | {"InitProducerId"}
+"""What a writer, or a reader without a group, asks for before it knows the leaders."""
+AGAIN = 20
+"""So many answers are more than a start needs."""
+RARELY_NS = 3 * SECOND_NS
+"""Clients ask again once a second while they reach no broker, and after five minutes when all is well."""
+MOST_ADDRESSES = 3
 MEMBERSHIP = frozenset({"SyncGroup", "ConsumerGroupHeartbeat"})
 """What a member of a group asks for; a tool that looks at offsets does not."""
 OFFSET_FETCH = "OffsetFetch"

@@ -625,6 +625,44 @@ def cli008_near_miss__a_member_without_partitions(lab):
     finds_its_coordinator(lab, JOINS[:2])
 
 
+def asks_for_brokers(lab, every=1.0, host="kafka-9.example", topics=({"name": "orders"},)):
+    """Metadata of its topics, again and again; an address that does not resolve shows nothing on the wire."""
+    talk = greet(lab.talk(client_id="app", host="10.0.0.7"), 0)
+    led = {"name": "orders", "topicId": ID_1, "partitions": [{"leaderId": 1, "replicaNodes": [1], "isrNodes": [1]}]}
+    answer = {"brokers": [{"nodeId": 1, "host": host, "port": 9092}], "clusterId": CLUSTER, "topics": [led]}
+    for number in range(60):
+        talk.ask(1 + number * every, "Metadata", 12, {"topics": list(topics) or None}, answer)
+    lab.until = 60 * every + 40
+    return talk
+
+
+def cli008_fires__asks_for_brokers_only(lab):
+    asks_for_brokers(lab)
+
+
+def cli008_fires__an_address_that_was_not_captured(lab):
+    asks_for_brokers(lab, host="192.168.7.7")
+
+
+def cli008_near_miss__a_tool_that_looks_at_metadata(lab):
+    """All that brokers advertise was captured."""
+    asks_for_brokers(lab, host="10.0.0.1")
+
+
+def cli008_near_miss__a_tool_that_asks_for_all_topics(lab):
+    asks_for_brokers(lab, topics=())
+
+
+def cli008_near_miss__asks_for_brokers_now_and_then(lab):
+    asks_for_brokers(lab, every=5.0)
+
+
+def cli008_near_miss__asks_for_brokers_and_writes(lab):
+    talk = asks_for_brokers(lab)
+    answer = {"responses": [{"name": "orders", "partitionResponses": [{"index": 0, "errorCode": 0}]}]}
+    talk.ask(70, "Produce", 9, {"acks": 1, "topicData": [{"name": "orders", "partitionData": [{"index": 0}]}]}, answer)
+
+
 def ends(lab, error, *then, api="JoinGroup", version=9, at=4, **facts):
     request = {"groupId": "g"} if api != "InitProducerId" else {"transactionalId": "t"}
     finds_its_coordinator(lab, [(at, api, version, request, {"errorCode": error}), *then], **facts)
