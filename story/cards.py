@@ -379,6 +379,8 @@ def cannot(hurt: HurtClient) -> tuple[str, str]:
         return f"begins again at one offset of {partitions_text(hurt)}", lasted
     if hurt.error == harm.NEVER_READ:
         return f"never read {plural(hurt.count, 'record')} of {hurt.topic}", ""
+    if hurt.error == harm.EVERY_ABORTED:
+        return "aborts each of its transactions", lasted
     if hurt.error == harm.NOT_ACCEPTED:
         return f"accepts no record{about('of', hurt.topic)}", lasted
     if hurt.error == harm.REBALANCING:
@@ -666,6 +668,8 @@ def rejected(api: str, error: str, count: int) -> str:
         return f"{plural(count, 'write')} without a response in time"
     if error == harm.NEVER_READ:
         return f"{plural(count, 'record')} never read, without an error"
+    if error == harm.EVERY_ABORTED:
+        return f"{plural(count, 'transaction')} aborted, without an error"
     if error == harm.SAME_OFFSET:
         return f"it began there {plural(count, 'time')}, without an error"
     if error in {harm.NOT_FETCHED, harm.NOT_WRITTEN, harm.REBALANCING, harm.NOT_ACCEPTED}:

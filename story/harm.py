@@ -38,7 +38,7 @@ STATED = {"VER001": CLOSED, "CLI001": CLOSED, "CLI002": NOT_KAFKA, "CLI003": CON
 UNKNOWN_ID = "UNKNOWN_TOPIC_ID"
 NOT_FETCHED, NOT_WRITTEN, WRITES_WAIT = "nothing fetched", "nothing written", "writes wait"
 SAME_OFFSET, NEVER_READ, REBALANCING = "the same offset again", "records never read", "waits for members"
-NOT_ACCEPTED = "nothing accepted"
+NOT_ACCEPTED, EVERY_ABORTED = "nothing accepted", "every transaction aborted"
 
 
 class Stopped(NamedTuple):
@@ -56,6 +56,7 @@ STOPPED = {
     "GRP007": Stopped("Fetch", NOT_FETCHED, False),
     "CLI005": Stopped("Produce", NOT_WRITTEN, True),
     "CTL019": Stopped("Produce", WRITES_WAIT, False),
+    "CLI013": Stopped("EndTxn", EVERY_ABORTED, False),
     "CLI004": Stopped("Fetch", NOT_FETCHED, False),
     "GRP009": Stopped("Fetch", SAME_OFFSET, False),
     "GRP010": Stopped("Fetch", NEVER_READ, True),

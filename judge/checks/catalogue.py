@@ -53,7 +53,7 @@ FAMILIES: Mapping[str, tuple[ModuleType, ...]] = {
     "GRP": (groups, progress, recreations, outages),
     "ADM": (administration, reassignments),
     "CLU": (clusters, outages),
-    "CLI": (unserved, idle_members, lone_readers, last_answers, stopped_commits),
+    "CLI": (unserved, idle_members, lone_readers, last_answers, stopped_commits, transactions),
     "DRF": (wire_checks,),
     "WIR": (wire_checks, outages),
     "VIS": (wire_checks,),

@@ -1,7 +1,8 @@
-"""FET008: readers of committed records for whom an open transaction holds back all that comes behind it.
+"""FET008: readers of committed records for whom an open transaction holds back all that comes behind it. CLI013:
+writers whose transactions are all aborted.
 
-Rule: that alone is no fault: a transaction may be open for as long as its producer was granted. The last stable offset
-never moves back, so where it is the same at two times nothing beyond it was read between them.
+Rule: an open transaction alone is no fault: it may be open for as long as its producer was granted. The last stable
+offset never moves back, so where it is the same at two times nothing beyond it was read between them.
 """
 
 from collections.abc import Iterator
@@ -15,13 +16,16 @@ from wirecheck.judge.checks.shapes import (
     about,
     brokers_of,
     clients_of,
+    clock,
     counted,
     end_ns,
     gathered,
+    lasting,
     resting_on,
     start_ns,
 )
 from wirecheck.judge.claims.claim import AT, Claim, Subject, slot_of
+from wirecheck.judge.claims.extract.transactions import ABORTED
 from wirecheck.judge.results.finding import Evidence, Number
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import name_of
@@ -53,6 +57,22 @@ class Stand(NamedTuple):
         """How many records waited, with a comma before. Later transactions make more of them: then it is unknown."""
         high = max(claim.peak["high"] for claim in self.claims)
         return f", {Number(high - self.offset):record} behind it" if self.is_last else ""
+
+
+def every_transaction_aborted(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """One per client and coordinator: what it writes is never read by consumers of committed records."""
+    if is_internal(subject[1]):
+        return
+    for claim, streak in lasting(context.claims("transaction_ended", group, *subject), {ABORTED}, None, context):
+        words = {
+            "client": claim["client_id"] or "a client without an ID",
+            "count": Number(streak.count),
+            "since": clock(streak.first_ns),
+            "hurt_host": subject[2],
+        }
+        about = {"client_ids": (claim["client_id"],), "brokers": brokers_of([claim], context), "count": streak.count}
+        times = {"first_ns": streak.first_ns, "last_ns": streak.last_ns}
+        yield resting_on([claim], *subject[1:], claim["endpoint"], **about, **times, words=words)
 
 
 def waits_for_open_transaction(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

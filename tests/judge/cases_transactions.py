@@ -1,4 +1,4 @@
-"""Cases of FET008, in bytes: readers of committed records and the last stable offset."""
+"""Cases of FET008 and CLI013, in bytes: readers of committed records, and how transactions end."""
 
 from tests.judge.lab import B1, B2, ID_1
 
@@ -138,3 +138,38 @@ def fet008_cannot_know(lab):
     """The capture is shorter than what counts."""
     lab.metadata(0, [("orders", ID_1)])
     reads(lab, range(1, 100, 3), lambda at: 100, grows)
+
+
+def ends_transactions(lab, times, committed, *, error=0):
+    talk = lab.talk(client_id="writer", host="10.0.0.98")
+    for at, good in zip(times, committed, strict=True):
+        asked = {"transactionalId": "tx-1", "producerId": 7, "committed": good}
+        talk.ask(at, "EndTxn", 4, asked, {"errorCode": error})
+    lab.until = max(times) + 1
+
+
+def cli013_fires(lab):
+    ends_transactions(lab, range(1, 61, 2), [False] * 30)
+
+
+def cli013_fires__after_it_worked(lab):
+    ends_transactions(lab, range(1, 121, 2), [True] * 30 + [False] * 30)
+
+
+def cli013_near_miss(lab):
+    """One in three is committed."""
+    ends_transactions(lab, range(1, 61, 2), [False, False, True] * 10)
+
+
+def cli013_near_miss__a_dependency_is_away_for_twenty_seconds(lab):
+    ends_transactions(lab, range(1, 61, 2), [True] * 10 + [False] * 10 + [True] * 10)
+
+
+def cli013_near_miss__rejected(lab):
+    """It is fenced: nothing ended."""
+    ends_transactions(lab, range(1, 61, 2), [False] * 30, error=90)
+
+
+def cli013_cannot_know(lab):
+    """Too few."""
+    ends_transactions(lab, range(1, 61, 15), [False] * 4)

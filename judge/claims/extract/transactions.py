@@ -1,5 +1,5 @@
 """Claims about transactions: who writes in which, how long each may be open, and where consumers that read committed
-records only get nothing although the log goes on.
+records only get nothing although the log goes on; how transactions end.
 
 Rule: a leader gives such a consumer records up to the last stable offset: where the first open transaction begins. An
 answer without records below the high watermark says that the consumer has read up to there (KIP-98).
@@ -7,12 +7,17 @@ answer without records below the high watermark says that the consumer has read 
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from wirecheck.judge.claims.batch import Batch, among
 from wirecheck.judge.claims.claim import AT
+from wirecheck.judge.claims.outcomes import SUCCESS
 from wirecheck.judge.claims.reduce import Column, Rows, spelled
 
 COMMITTED = 1
 """The isolation level READ_COMMITTED."""
+ABORTED = 1
+"""How a transaction ended, in place of an error."""
 
 
 def claims(batch: Batch) -> Iterator[Rows]:
@@ -26,6 +31,9 @@ def claims(batch: Batch) -> Iterator[Rows]:
         peak = {"limit_ms": granted.other("transaction_timeout_ms", absent=0)}
         good = (granted["error_code"] == 0) & ~among(transactional_id, {None})
         yield granted.states("transaction_limit", [transactional_id, "@endpoint"], good, peak=peak)
+    if ends := batch.lines("EndTxn", "request"):
+        outcome = np.where(ends["committed"] != 0, SUCCESS, ABORTED)
+        yield ends.states("transaction_ended", "@who", ends.other("error_code", absent=-1) == 0, error=outcome)
     yield from held_back(batch)
 
 
