@@ -24,6 +24,8 @@ OUTAGES = frozenset(["CLU006", "CTL013", "LOG005"])
 OUTAGE_S = 40.0
 """Shorter times without any broker are a restart."""
 IN_DOUBT, SKIPPED = "in doubt", "skipped"
+GREETING = "versions"
+"""The step that any server grants to anybody."""
 STATES = (STALLED, IN_PART, SKIPPED, FAILING, IN_DOUBT, NOT_CAPTURED, WORKING)
 """Of a client, worst first."""
 MARK_SIGNS: Mapping[MarkKind, str] = {"violation": "\u2717", "anomaly": "!", "visibility": "?", "clear": "\u2713"}
@@ -54,22 +56,32 @@ def with_states(
 def states(
     activities: Iterable[Activity], harms: Iterable[Harm], findings: Iterable[Finding]
 ) -> Iterator[tuple[Key, ClientState]]:
-    by_client: dict[Key, list[str]] = {}
+    by_client: dict[Key, list[Activity]] = {}
     for harm in (*harms, *(one for finding in findings for one in stated(finding))):
         if hurts(harm):
             about = " ".join(filter(None, (harm.api, harm.topic or harm.topic_id)))
             how = ": ".join(filter(None, (about, ", ".join(harm.errors))))
             yield harm.client, ClientState(state_of(harm), harm.first_ns, how)
     for one in activities:
-        by_client.setdefault((one.client_id, one.address), []).append(one.state)
+        by_client.setdefault((one.client_id, one.address), []).append(one)
         if one.state == FAILING and one.is_work:
             yield (
                 (one.client_id, one.address),
                 ClientState(FAILING, one.since_ns, f"{one.api}: {', '.join(one.errors)}"),
             )
     for key, every in by_client.items():
-        if all(state == NOT_CAPTURED for state in every):
+        if all(one.state == NOT_CAPTURED for one in every):
             yield key, ClientState(NOT_CAPTURED, None, "no response was captured")
+        elif not any(one.granted for one in every if one.step != GREETING):
+            yield from never_granted(key, every)
+
+
+def never_granted(key: Key, every: Iterable[Activity]) -> Iterator[tuple[Key, ClientState]]:
+    """Few rejections are no failure, but a client that has nothing else does not work."""
+    rejected = [one for one in every if one.rejected or one.closed or one.given_up]
+    if rejected:
+        first = min(rejected, key=lambda one: one.first_ns)
+        yield key, ClientState(FAILING, first.first_ns, f"{first.api}: nothing was granted")
 
 
 def state_of(harm: Harm) -> str:

@@ -27,7 +27,7 @@ OF_MEMBERS = frozenset({
 """What a member of a group asks for. Fetches that were begun go on for a while without it."""
 OF_WORK = OF_MEMBERS | {
     "OffsetFetch", "ListOffsets", "Fetch", "ShareFetch", "InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn",
-    "TxnOffsetCommit", "EndTxn", "Produce",
+    "TxnOffsetCommit", "EndTxn", "Produce", "SaslHandshake", "SaslAuthenticate",
 }  # fmt: skip
 READS = frozenset({"Fetch", "ShareFetch"})
 PRODUCE = "Produce"

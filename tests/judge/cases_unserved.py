@@ -673,6 +673,28 @@ def fenced(lab, **facts):
     finds_its_coordinator(lab, [*JOINS, (20, "Heartbeat", 4, {"groupId": "g"}, {"errorCode": 82})], **facts)
 
 
+def logs_in(lab, *outcomes):
+    """A login every 10 s, each on a connection of its own; after a granted one all topics are asked for."""
+    brokers = {B1: 1}
+    for at in range(0, 120, 20):
+        lab.metadata(at, brokers=brokers, talk=lab.talk(client_id="other", host="10.0.0.8"))
+    for number, error in enumerate(outcomes):
+        talk = greet(lab.talk(client_id="app", host="10.0.0.7"), 1 + number * 10)
+        talk.ask(2 + number * 10, "SaslHandshake", 1, {"mechanism": "PLAIN"}, {"errorCode": error})
+        if not error:
+            lab.metadata(3 + number * 10, brokers=brokers, talk=talk)
+    lab.until = 120
+
+
+def cli010_fires__a_login_that_is_rejected_once(lab):
+    """ILLEGAL_SASL_STATE: security.protocol is not the listener's."""
+    logs_in(lab, 34)
+
+
+def cli010_near_miss__a_login_that_is_granted_later(lab):
+    logs_in(lab, 34, 0)
+
+
 def cli010_fires(lab):
     """GROUP_AUTHORIZATION_FAILED, once."""
     ends(lab, 30)

@@ -79,6 +79,24 @@ def test_harm_without_an_address_is_of_the_only_client_with_that_id():
     assert [one.work.state for one in with_states((app, twin), (), (), [harm])] == ["working", "working"]
 
 
+def activity(api, step, granted, rejected):
+    return Activity(
+        cluster="C", client_id="app-0", address="127.0.0.1", api=api, step=step, state="working", since_ns=None,
+        until_ns=None, requests=granted + rejected, granted=granted, late=0, unasked=0, rejected=rejected, closed=0,
+        given_up=0, unknown=0, errors=(), first_ns=7, last_ns=9,
+    )  # fmt: skip
+
+
+def test_a_client_whose_only_login_was_rejected_does_not_work():
+    (app,) = result("working", granted=False).clients
+    app = replace(app, address="127.0.0.1")
+    versions, login = activity("ApiVersions", "versions", 1, 0), activity("SaslHandshake", "login", 0, 1)
+    (one,) = with_states((app,), (versions, login), (), ())
+    assert one.work == ClientState("failing", 7, "SaslHandshake: nothing was granted")
+    (one,) = with_states((app,), (versions, login, activity("Metadata", "metadata", 1, 0)), (), ())
+    assert one.work == ClientState("working", None, "")
+
+
 def test_a_node_that_is_stalled_takes_the_tick_and_is_no_client():
     node = Activity(
         cluster="C", client_id="2", address="10.0.0.2", api="CreateTopics", step="administration", state="stalled",
