@@ -27,6 +27,7 @@ UNDECRYPTED = 7  # `count` TLS connections stayed encrypted although keys were g
 CLOCK = 8  # the clock of `source` was set `count` times; `reason` says when and how far
 QUARANTINED = 9  # `source` is a file of frames that could not be read; written by the checking job, in no file
 LATE = 10  # `count` frames came when their connection had settled, for one `reason`; written by the checking job only
+AWAY = 11  # its agent captured nothing for `count` seconds; `reason` says when; written by the checking job only
 
 LATEST_NS = 1 << 62  # the year 2116: later times saturate, so that the difference of two is an int64
 EARLIEST_NS = -1  # what an agent promises that has shown nothing, and whose oldest row is of 1970

@@ -11,7 +11,7 @@ from wirecheck.story.cards import MOST_CARDS, below, cannot, clients_seen, liste
 from wirecheck.story.entries import BLAMED, KINDS
 from wirecheck.story.expectations import remarks
 from wirecheck.story.harm import HURT
-from wirecheck.story.marks import failing_clients, marks_of
+from wirecheck.story.marks import AWAY, failing_clients, marks_of
 from wirecheck.story.seen import Cluster, Coverage, NotKept
 from wirecheck.story.severity import names
 from wirecheck.story.verdict import Card, CardEntry, Finding, Verdict
@@ -276,6 +276,8 @@ def besides(result: Verdict) -> Iterator[tuple[str, str]]:
             yield label, found
     for line in result.coverage.parts("clock_steps"):
         yield "clock", line
+    for line in result.coverage.parts(AWAY):
+        yield "away", line
 
 
 def not_read(coverage: Coverage) -> list[str]:
@@ -285,6 +287,7 @@ def not_read(coverage: Coverage) -> list[str]:
         (coverage.encrypted_connections, "encrypted connection", undecrypted(coverage)),
         (coverage.undecoded_messages, "message", f" not decoded{reasons(coverage)}"),
         (coverage.dropped_frames, "packet", " dropped while capturing"),
+        (coverage.measures.get(AWAY, 0), "second", " not captured"),
         (sum(unreadable(coverage).values()), "packet", f" not readable ({', '.join(unreadable(coverage))})"),
     )
     return [f"{plural(count, noun)}{rest}" for count, noun, rest in found if count]

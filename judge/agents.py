@@ -86,6 +86,7 @@ MARKS = {
     frames.QUARANTINED: "quarantined_files",
     frames.LATE: "late_frames",
     frames.CLOCK: "clock_steps",
+    frames.AWAY: "agent_away_seconds",
 }
 """Marks that are counted, and the measure of coverage each adds to."""
 

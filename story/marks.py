@@ -24,6 +24,8 @@ OUTAGES = frozenset(["CLU006", "CTL013", "LOG005"])
 OUTAGE_S = 40.0
 """Shorter times without any broker are a restart."""
 IN_DOUBT, SKIPPED = "in doubt", "skipped"
+AWAY = "agent_away_seconds"
+"""The measure of times in which an agent was not there."""
 GREETING = "versions"
 """The step that any server grants to anybody."""
 STATES = (STALLED, IN_PART, SKIPPED, FAILING, IN_DOUBT, NOT_CAPTURED, WORKING)
@@ -222,5 +224,6 @@ def unread(coverage: Coverage) -> list[str]:
         (coverage.encrypted_connections, "encrypted connection", "not read"),
         (coverage.unseen_bytes, "byte", "not captured"),
         (coverage.undecoded_messages, "message", "not decoded"),
+        (coverage.measures.get(AWAY, 0), "second", "not captured"),
     )
     return [f"{plural(count, noun)} {'was' if count == 1 else 'were'} {how}" for count, noun, how in found if count]

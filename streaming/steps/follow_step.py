@@ -29,6 +29,7 @@ from wirecheck.streaming.steps.settings import AgentFiles, Settings
 from wirecheck.streaming.steps.settled_connections import SettledConnections
 from wirecheck.streaming.steps.tagged import EXCHANGES, MARKS, PROGRESS, Tagged
 from wirecheck.streaming.steps.unanswered_connections import UnansweredConnections
+from wirecheck.wording import utc
 
 FRAMES_A_CALL = 20_000  # of as many connections at most: these can always be taken in, and are 60 MB of objects
 MESSAGES_A_CELL = 10_000  # from here on, what a cell costs is little beside what its messages cost
@@ -100,6 +101,8 @@ CONNECTIONS_A_CALL = 5_000
 """That are closed at once: as objects they take some 5 kB each."""
 SETTLED = "frames of connections that had settled"
 TOO_LATE = "it came after later files of its agent had been judged"
+MOST_ABSENCES = 16
+"""So many of an agent are listed with their times."""
 TWICE = "another file of this agent and number was read before it"
 Ints = NDArray[np.int64]
 
@@ -119,6 +122,8 @@ class Agent:
     ts_ns: int = 0
     """Everything up to this capture time has been shown."""
     ended: bool = False
+    absences: int = 0
+    """How often it was not there between two files."""
     unread_seq: int = 0
     """The highest number of a file that could not be read and that nothing waits for."""
 
@@ -126,6 +131,17 @@ class Agent:
     def over(self) -> bool:
         """It has ended, or all it has brought so far could not be read."""
         return self.ended or (self.next_seq > 0 and not self.ts_ns)
+
+
+def absence(name: str, agent: Agent, until_ns: int) -> frames.Mark:
+    """What happened between the last that an agent has shown and its next start is not known."""
+    seconds = (until_ns - agent.ts_ns) // SECOND_NS
+    span = f"from {second(agent.ts_ns)} to {second(until_ns)}" if agent.absences <= MOST_ABSENCES else "more often"
+    return frames.Mark(frames.AWAY, until_ns, None, seconds, f"{name} did not capture, {span}")
+
+
+def second(ts_ns: int) -> str:
+    return f"{utc(ts_ns):%Y-%m-%d %H:%M:%S} UTC"
 
 
 @dataclass(frozen=True)
@@ -172,6 +188,8 @@ class Bucket:
         self.agents: dict[str, Agent] = {}
         self.settled = SettledConnections()
         self.unanswered = UnansweredConnections()
+        self.away: list[tuple[str, frames.Mark]] = []
+        """What agents missed that ended, or were killed, and began again."""
         self.late: Counter[str] = Counter()
         """Frames of settled connections by agent."""
         self.failed: list[tuple[str, str, str]] = []
@@ -314,6 +332,9 @@ class Bucket:
     def advance(self, file: FrameFile) -> Iterable[Exchanges]:
         agent, known = self.agents[file.agent], self.settings.agents.get(file.agent)
         for mark in file.marks:  # an agent that ended may begin again, in a later file
+            if mark.kind == frames.STARTED and 0 < agent.ts_ns <= mark.ts_ns - SECOND_NS:
+                agent.absences += 1
+                self.away.append((file.agent, absence(file.agent, agent, mark.ts_ns)))
             agent.ended = (agent.ended and mark.kind != frames.STARTED) or mark.kind == frames.ENDED
         agent.ended = agent.ended or bool(known and known.last and file.file_seq >= known.last)
         shown = self.believed(max((mark.ts_ns for mark in file.marks if mark.kind == frames.PROGRESS), default=0))
@@ -354,6 +375,8 @@ class Bucket:
             yield Marks(name, marks, missing.get(name, 0), self.agents[name].next_seq - 1)
         for agent, seq, why in unread:
             yield Marks(agent, quarantine.marks(file_name(agent, seq), why))
+        for name, mark in self.away:
+            yield Marks(name, (mark,))
 
     def own_marks(self, ready: list[FrameFile]) -> Iterator[Marks]:
         """What this bucket did not follow: late frames by agent, files and connections that raised, and frames beyond
@@ -369,6 +392,7 @@ class Bucket:
         for agent, connection, why in self.failed:
             yield Marks(agent, (frames.Mark(frames.INPUT_ERROR, 0, connection or agent, 1, why),))
         self.late.clear()
+        self.away.clear()
         self.quarantined.clear()
         self.failed.clear()
         if count := self.follower.refused - self.refused:

@@ -50,6 +50,12 @@ def test_what_was_not_read_is_said_in_numbers():
     assert marks_of(result("working", "working", coverage=coverage)).work.sentence == sentence
 
 
+def test_times_without_an_agent_are_said():
+    coverage = Coverage(messages=1, measures={"agent_away_seconds": 12})
+    sentence = "the only client gets its work done · 12 seconds were not captured"
+    assert marks_of(result("working", coverage=coverage)).work.sentence == sentence
+
+
 def test_brokers_that_were_not_captured_are_said_and_agree_with_nobody():
     seen = replace(RESULT.clusters[0], brokers=(1, 2, 3), uncaptured_brokers=1)
     marks = marks_of(replace(result("working"), clusters=(seen,)))

@@ -5,7 +5,7 @@ from itertools import chain, pairwise
 
 import pytest
 
-from wirecheck.capture.frames import DROPPED, ENDED, INPUT_ERROR, PROGRESS, QUARANTINED, SKIPPED, STARTED, Mark
+from wirecheck.capture.frames import AWAY, DROPPED, ENDED, INPUT_ERROR, PROGRESS, QUARANTINED, SKIPPED, STARTED, Mark
 from wirecheck.decode.connection.connection import ends_of
 from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, CLOSED_BY_SERVER, PENDING, Connection, Exchanges
 from wirecheck.decode.connection.follower import Follower, Limits
@@ -21,6 +21,8 @@ from wirecheck.streaming.steps.settings import AgentFiles, Settings
 from wirecheck.streaming.steps.tagged import EXCHANGES, MARKS
 from wirecheck.streaming.steps.tagged import PROGRESS as FRONT
 
+S = 1_000_000_000
+
 
 def file(seq, *marks, agent="a"):
     return file_cell(FrameFile(agent, seq, (*marks, Mark(PROGRESS, seq * 1000)), None))
@@ -32,6 +34,10 @@ def fronts(rows):
 
 def said(rows):
     return [from_cell(row.cell, Marks, Mark) for row in rows if row.route == MARKS]
+
+
+def absences(rows):
+    return [mark for marks in said(rows) for mark in marks.marks if mark.kind == AWAY]
 
 
 def restored(bucket):
@@ -116,6 +122,28 @@ def test_it_ends_when_every_expected_agent_has_ended():
     assert not bucket.all_ended()
     list(bucket.receive([file(1, Mark(ENDED, 1000), agent="b")]))
     assert bucket.all_ended()
+
+
+@pytest.mark.parametrize("ends", [(), (ENDED,)])
+def test_what_an_agent_missed_between_two_runs_is_counted(ends):
+    """Killed, or stopped: nothing is known of that time. The first start is none, and a quick one does not count."""
+    start = 1_800_000_000 * S
+    shown = [(1, start), (2, start + 9 * S), (3, start + 30 * S), (4, start + 31 * S)]
+    begun = {1: start - S, 3: start + 21 * S, 4: start + 30 * S + S // 2}
+    files = []
+    for seq, at in shown:
+        first = [Mark(STARTED, begun[seq])] if seq in begun else []
+        files.append(
+            file_cell(FrameFile("a", seq, (*first, *(Mark(kind, at) for kind in ends), Mark(PROGRESS, at)), None))
+        )
+    bucket, found = Bucket("L", 0, Settings()), []
+    for one in files:
+        bucket = restored(bucket)
+        found += absences(bucket.receive([one]))
+    (away,) = found
+    assert (away.count, away.ts_ns) == (12, begun[3])
+    assert away.reason == "a did not capture, from 2027-01-15 08:00:09 UTC to 2027-01-15 08:00:21 UTC"
+    assert absences(Bucket("L", 0, Settings()).receive(files)) == [away]
 
 
 def test_an_agent_that_ended_may_begin_again():
