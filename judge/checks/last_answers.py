@@ -5,7 +5,7 @@ whose thread often ends with it, without a word on the wire. What is part of the
 (`not_rejections.tsv`).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from wirecheck.client_ids import is_of_node
@@ -14,7 +14,7 @@ from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.lone_readers import lives_on
 from wirecheck.judge.checks.shapes import brokers_of, clock, resting_on, seen_everywhere
 from wirecheck.judge.claims.claim import Claim, Subject, error_name
-from wirecheck.judge.claims.outcomes import SUCCESS
+from wirecheck.judge.claims.outcomes import OTHERS, SUCCESS, Part
 from wirecheck.judge.not_rejections import not_rejection
 from wirecheck.judge.results.finding import Evidence
 from wirecheck.judge.thresholds import SECOND_NS
@@ -29,6 +29,7 @@ OF_WORK = OF_MEMBERS | {
     "OffsetFetch", "ListOffsets", "Fetch", "ShareFetch", "InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn",
     "TxnOffsetCommit", "EndTxn", "Produce", "SaslHandshake", "SaslAuthenticate",
 }  # fmt: skip
+GREETED = "ApiVersions"
 READS = frozenset({"Fetch", "ShareFetch"})
 PRODUCE = "Produce"
 REPLACED = frozenset({47, 82, 90})
@@ -57,9 +58,12 @@ def ends_at_an_error(subject: Subject, group: Group, context: CheckContext) -> I
     end = max(ends, key=lambda answer: (answer.ts_ns, answer.claim.key))
     api = end.claim["api"]
     background = READS if api in OF_MEMBERS else frozenset[str]()
+    idle_ns = max(answer.ts_ns for answer in last.values())
     if any(answer.ts_ns > end.ts_ns for other, answer in last.items() if other not in {api, *background}):
-        return
-    idle_ns = max(answer.ts_ns for answer in last.values()) + context.settings.fell_silent_s * SECOND_NS
+        if not ends_on_its_connection(end, every):
+            return
+        idle_ns = end.ts_ns
+    idle_ns += context.settings.fell_silent_s * SECOND_NS
     context.watch()
     if not context.passed(idle_ns) or (end.code in REPLACED and not lives_on(subject, idle_ns, context)):
         return
@@ -69,6 +73,28 @@ def ends_at_an_error(subject: Subject, group: Group, context: CheckContext) -> I
         words["since"] = clock(end.ts_ns)
         about = {"client_ids": (end.claim["client_id"],), "brokers": brokers_of(claims, context)}
         yield resting_on(claims, client_id, host, api, first_ns=end.ts_ns, **about, words=words)
+
+
+def ends_on_its_connection(end: Answer, every: Iterable[Claim]) -> bool:
+    """Of a member whose client ID others on its host have, too, as a library's own: whether nothing follows the error
+    on its connection, and no connection of that ID began since. A process that took over has one.
+    """
+    if end.claim["api"] not in OF_MEMBERS or end.code in REPLACED:
+        return False
+    ports = [port for port in end.claim.outcomes.parts({end.code}) if last_ns(end.claim, port, {end.code}) == end.ts_ns]
+    if len(ports) != 1 or OTHERS in ports:
+        return False
+    (port,) = ports
+    claims = [*every]
+    begun = (claim for claim in claims if claim["api"] == GREETED)
+    return not any(last_ns(claim, port) > end.ts_ns for claim in claims) and not any(
+        last_ns(claim, None) > end.ts_ns for claim in begun
+    )
+
+
+def last_ns(claim: Claim, port: Part | None, codes: Collection[int] | None = None) -> int:
+    """When an API was answered last on a connection, or on any."""
+    return max((run.last_ns for run in claim.outcomes.runs(codes, part=port)), default=0)
 
 
 def latest(claims: Iterable[Claim]) -> dict[str, Answer]:

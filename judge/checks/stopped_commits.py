@@ -105,7 +105,7 @@ def reads_on(one: Stands, subject: Subject, clients: list[Subject], log: Log) ->
     client = "client", member["client_id"] or "", subject[1]
     if any(context.claims(kind, group, *client) for kind in ("throttled", "held_back")):
         return False
-    if log.every("writes_in_transaction") or rejects_commits(client, one.since_ns, log):
+    if log.every("writes_in_transaction") or rejects_commits(client, one, log):
         return False
     until_ns = one.since_ns + one.patience_ns
     return idle_since_ns(one.held, subject, clients, group, context) >= until_ns and log.whole(
@@ -113,8 +113,14 @@ def reads_on(one: Stands, subject: Subject, clients: list[Subject], log: Log) ->
     )
 
 
-def rejects_commits(client: Subject, since_ns: int, log: Log) -> bool:
-    every = (claim for claim in log.context.claims("activity", log.group, *client) if claim["api"] == COMMIT)
+def rejects_commits(client: Subject, one: Stands, log: Log) -> bool:
+    """Whether commits of the topic are rejected meanwhile: another client may have the same ID, as a library's own."""
+    by_name, by_id = (log.context.claims(kind, log.group, *client) for kind in ("named_answer", "refused"))
+    every = [claim for claim in by_name if claim["name"] == one.held.topic]
+    every += [claim for claim in by_id if claim["topic_id"] in one.held.topic_ids]
     return any(
-        run.last_ns >= since_ns for claim in every for run in claim.outcomes.runs(claim.outcomes.codes() - HARMLESS)
+        run.last_ns >= one.since_ns
+        for claim in every
+        if claim["api"] == COMMIT
+        for run in claim.outcomes.runs(claim.outcomes.codes() - HARMLESS)
     )

@@ -724,6 +724,16 @@ def cli011_fires__its_library_reads_ahead(lab):
     reads_on(lab, 180, follows(2, 180), committed=[(at, at) for at in range(3, 40, 2)])
 
 
+def cli011_fires__beside_a_client_of_the_same_id(lab):
+    """Whose commits of another topic are rejected."""
+    talk = lab.talk(client_id="reader", host="10.0.0.7")
+    for at in range(50, 170, 10):
+        rows = [{"name": "films", "partitions": [{"partitionIndex": 0, "errorCode": 82}]}]
+        asked = [{"name": "films", "partitions": [{"partitionIndex": 0, "committedOffset": 3}]}]
+        talk.ask(at, "OffsetCommit", 8, {"groupId": "other", "topics": asked}, {"topics": rows})
+    reads_on(lab, 180, follows(2, 180), committed=[(at, at) for at in range(3, 40, 2)])
+
+
 def cli011_fires__in_a_session_of_kip_848(lab):
     """Its requests name no partition, since the offset is the same each time."""
     lists_songs(lab, 180)

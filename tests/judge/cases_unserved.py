@@ -710,6 +710,24 @@ def cli010_fires__fenced_and_still_connected(lab):
     lab.fetches([25, 30], ID_1, talk=lab.talks[-1])
 
 
+def twins(lab, *, begun_at=1):
+    """Another client of the same ID, as a library's own is, is a member and goes on."""
+    talk = greet(lab.talk(client_id="app", host="10.0.0.7"), begun_at)
+    for at in range(begun_at + 1, 110, 3):
+        talk.ask(at, "Heartbeat", 4, {"groupId": "other"}, {"errorCode": 0})
+
+
+def cli010_fires__beside_a_client_of_the_same_id(lab):
+    ends(lab, 30)
+    twins(lab)
+
+
+def cli010_near_miss__a_client_of_the_same_id_connects_later(lab):
+    """It may be the same application, which tries again."""
+    ends(lab, 30)
+    twins(lab, begun_at=20)
+
+
 def cli010_near_miss(lab):
     """It joins again, and is a member then."""
     ends(lab, 30, *((at + 20, *one) for at, *one in JOINS[:2]))
