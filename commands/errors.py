@@ -111,6 +111,7 @@ def cells(row: "ErrorRow", dated: bool) -> Cells:
     """`write rejected  ongoing  00:36:20  00:37:51  28  430  p-lost  127.0.0.1  Produce tickets  UNKNOWN_TOPIC_ID`."""
     role = "ok" if row.effect == "routine" else "error" if row.status == "ongoing" else "latency"
     throttled = f", throttled {row.throttling}" if row.throttling else ""
+    often = f", {row.pace}" if row.pace else ""
     return [
         (row.effect, role),
         (row.status, role),
@@ -121,7 +122,7 @@ def cells(row: "ErrorRow", dated: bool) -> Cells:
         (client_name(row.client_id), "client"),
         (names.in_text(row.host), "host"),
         (row.about, "topic"),
-        (row.error, "error"),
+        (f"{row.error}{often}", "error"),
         (f"{servers(row)}{throttled}", "details"),
     ]
 

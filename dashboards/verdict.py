@@ -61,14 +61,15 @@ LINES = {
     "GRP015": "ended",
     "GRP016": "vanished",
     "CLI007": "quota",
+    "CLI012": "storm",
     "CLU005": "proxy",
 }
 """By check the label of its line on the first screen, because no card shows what it finds: addresses that refuse
 connections, times without any broker, lost records, members that fetch nothing, writers and readers that fell
 silent, clients that end before their work or at an error, or commit nothing, readers behind an open transaction,
 members that leave and join again, groups whose last member left, members that wait for others, groups that read
-again, readers that ended with their topic, groups whose members vanished, clients that a quota makes wait, and
-proxies.
+again, readers that ended with their topic, groups whose members vanished, clients that a quota makes wait or that ask
+without a pause, and proxies.
 """
 NOT_TCP = frozenset({"non-tcp", "not-ip"})
 """Reasons why a packet was skipped that can be no Kafka client's."""

@@ -113,6 +113,15 @@ class Settings:
     longer than clients retry (reconnect.backoff.max.ms)."""
     wrote_before: int = 10
     """So many writes, over so many seconds, make a producer of a client; a script that writes once is none."""
+    storm_per_s: int = 100
+    """So many rejected requests a second on one connection are asked without a pause: Kafka's clients wait 100 ms
+    (retry.backoff.ms) before they ask again."""
+    storm_seldom_per_s: int = 200
+    """So many requests a second, granted or not, of what a client needs once in some seconds: twice as many as a
+    heartbeat.interval.ms of 10 ms."""
+    storm_times: int = 5
+    """What brings work, such as a write, is asked for without a pause if it is rejected so many times as often as it
+    was granted before."""
     principals: int = 1
     """Whether findings name the principal and the address of the client that changed a topic; 0: the client ID alone.
     """

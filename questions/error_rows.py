@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from wirecheck.lasting import OFTEN, goes_on, patience_ns
 from wirecheck.questions.traffic import GIVEN_UP, THROTTLED, UNANSWERED, Calls, Count, Rejection, Use, gathered
+from wirecheck.wording import NS_PER_S, pace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,6 +104,11 @@ class ErrorRow:
     def about(self) -> str:
         """`Produce orders`, or the API alone."""
         return f"{self.api} {self.topic or ''}".rstrip()
+
+    @property
+    def pace(self) -> str:
+        """`4,480 a second`; empty where that is not remarkable."""
+        return pace(self.count, (self.last_ns - self.first_ns) / NS_PER_S)
 
     @property
     def throttling(self) -> str:

@@ -40,7 +40,7 @@ from wirecheck.story.verdict import (
     Lack,
     Requester,
 )
-from wirecheck.wording import and_list, clock, duration, filled, plural, shortened
+from wirecheck.wording import NS_PER_S, and_list, clock, duration, filled, pace, plural, shortened
 
 READS = frozenset({"Fetch", "ShareFetch", "ListOffsets", "OffsetForLeaderEpoch"})
 NOT_AFFECTED = "no client is affected in this capture"
@@ -66,7 +66,7 @@ WITHOUT_ERROR = frozenset({
     "TID013", "TID015", "TID016", "TID018", "TID020", "TID021", "TID022",
 })  # fmt: skip
 """Checks that find what no error code shows."""
-ENDED_BY_A_RESTART = frozenset({"CLI004", "FET001", "FET005", "FET007", "GRP005", "GRP015", "TID005"})
+ENDED_BY_A_RESTART = frozenset({"CLI004", "CLI012", "FET001", "FET005", "FET007", "GRP005", "GRP015", "TID005"})
 """Checks whose findings end when their clients are restarted."""
 REJECTED_NOW, REJECTED_BEFORE, WITHOUT = "are rejected", "were rejected", "get no response"
 NAMES_SHOWN = 3
@@ -638,7 +638,7 @@ def impact(card: Card, clients: int) -> str:
     work = {key: count for key, count in counts.items() if key[0] in NOUNS}
     rest = {key: count for key, count in counts.items() if key not in work}
     shown = work if work and len(rest) > 1 else counts
-    parts += [rejected(api, error, count) for (api, error), count in shown.items()]
+    parts += [rejected(api, error, count) + paced(of, api, error, count) for (api, error), count in shown.items()]
     if shown is work:
         parts.append(f"{plural(sum(rest.values()), 'error')} of {and_list(sorted({api for api, _ in rest}))}")
     if of.clients:
@@ -681,6 +681,14 @@ def rejected(api: str, error: str, count: int) -> str:
     one, many = nouns(api)
     did = "unanswered" if error == harm.NO_RESPONSE else f"rejected ({error})"
     return f"{count:,} {one if count == 1 else many} {did}"
+
+
+def paced(of: CardHarm, api: str, error: str, count: int) -> str:
+    """`, 4,480 a second`, of all these clients together; empty where it is not remarkable."""
+    mine = [one for one in of.clients if (one.api, one.error) == (api, error)]
+    lasted_ns = max(one.last_ns for one in mine) - min(one.first_ns for one in mine)
+    often = "" if error in harm.SILENT else pace(count, lasted_ns / NS_PER_S)
+    return f", {often}" if often else ""
 
 
 def nouns(api: str) -> tuple[str, str]:

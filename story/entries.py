@@ -30,9 +30,9 @@ def fields(names: str) -> frozenset[str]:
 ERRORS = fields("actual check dialect error errors outcome reason rule tolerance why")
 """Fields of summaries by which groups beyond MOST_SEPARATE are compared."""
 STATES = ERRORS | fields(
-    "after agent answered before bound but cannot created described does endpoint for former group had holder host"
-    " lacks latter may one other protocol ranges read restart sent server servers side step stuck unknown unless went"
-    " what who whose why"
+    "after agent answer answered before bound but cannot created described does endpoint for former group had holder"
+    " host lacks latter may one other protocol ranges read restart sent server servers side step stuck unknown"
+    " unless went what who whose why"
 )
 """Fields that make two findings different statements, whichever topic and client they are about."""
 SERVERS = fields("server servers")

@@ -126,6 +126,16 @@ def duration(lasted_s: float) -> str:
     return f"{whole // 60} min" if whole < 7200 else f"{whole // 3600} h"
 
 
+OFTEN_A_SECOND = 10
+"""A client that waits between its requests, as Kafka's do by default (retry.backoff.ms), is rejected less often."""
+
+
+def pace(count: int, lasted_s: float) -> str:
+    """`4,480 a second`; empty where it is not remarkable, or for less than a second."""
+    often = count >= OFTEN_A_SECOND * lasted_s and lasted_s >= 1
+    return f"{count / lasted_s:,.0f} a second" if often else ""
+
+
 def client_name(client_id: str | None) -> str:
     """The client ID; brokers and controllers have a bare number: `node 3`."""
     return f"node {client_id}" if client_id and client_id.isdecimal() else client_id or "(no client ID)"

@@ -19,6 +19,7 @@ from tests.judge import (
     cases_reassignments,
     cases_refined,
     cases_sessions,
+    cases_storms,
     cases_topic_ids,
     cases_transactions,
     cases_unauthenticated_hosts,
@@ -36,7 +37,7 @@ MODULES = (
     cases_topic_ids, cases_versions, cases_fetching, cases_sessions, cases_control, cases_drafts, cases_offsets,
     cases_agreement, cases_quorum, cases_wire, cases_refined, cases_unauthenticated_hosts, cases_lives,
     cases_unserved, cases_progress, cases_log_ends, cases_forwarding, cases_transactions,
-    cases_reassignments,
+    cases_reassignments, cases_storms,
 )  # fmt: skip
 KINDS = ("fires", "near_miss", "cannot_know")
 CASES = {

@@ -20,6 +20,13 @@ def writes(errors, every_s=5, topic="orders", at=0, client=("10.0.4.12", 40000))
     return talk
 
 
+def test_the_rate_of_a_client_that_does_not_wait_is_named():
+    talk = writes([6] * 41, every_s=0.05)
+    (fast,) = rows(talk.close())
+    (slow,) = rows(writes([6] * 41, every_s=1).close())
+    assert (fast.pace, slow.pace) == ("18 a second", "")
+
+
 @pytest.mark.parametrize(("errors", "status"), [
     ([0, 6, 6, 6, 6], "ongoing"), ([6, 6, 6, 0, 0, 0, 0, 0], "recovered"), ([0, 0, 6], "stopped"), ([6, 6], "stopped"),
     ([6, 0], "recovered"), ([6, 0, 6, 0, 6, 0, 6], "ongoing"),

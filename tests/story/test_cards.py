@@ -253,6 +253,13 @@ def test_every_hurt_client_is_named_and_writes_are_writes():
     assert impact(cards([RECREATED], [refused(count=1)])[0], 9).startswith("1 fetch rejected (")
 
 
+def test_a_rate_is_named_where_a_client_that_waits_does_not_have_it():
+    (card,) = cards([RECREATED], [refused("fast", count=48_000)])
+    assert impact(card, 9).startswith("48,000 fetches rejected (UNKNOWN_TOPIC_ID), 1,000 a second · ")
+    (card,) = cards([RECREATED], [refused("slow", count=400)])
+    assert impact(card, 9).startswith("400 fetches rejected (UNKNOWN_TOPIC_ID) · ")
+
+
 def test_errors_of_requests_around_the_work_are_counted_together():
     around = [refused("writer", api, count=7) for api in ("Metadata", "OffsetForLeaderEpoch")]
     (card,) = cards([RECREATED], [refused("writer", "Produce", count=28), *around])

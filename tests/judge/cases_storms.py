@@ -1,0 +1,140 @@
+"""Clients that ask without a pause: three cases of CLI012 and its look-alikes. A slot of 10 s begins at second 0."""
+
+from tests.judge.lab import B1, ID_1, ID_2
+
+FAST_S = 30
+"""Three slots."""
+ALIVE = {"groupId": "g", "memberId": "m-1"}
+
+
+def every(per_s, until=FAST_S, since=0):
+    return [since + number / per_s for number in range(int((until - since) * per_s))]
+
+
+def fetches(lab, times, *rows, talk=None, client_id="app"):
+    """rows: (topic ID, error) of each answer."""
+    talk = talk or lab.metadata(0, [("songs", ID_1)], talk=lab.talk(client_id=client_id))
+    asked = {"topics": [{"topicId": one, "partitions": [{"partition": 0}]} for one, _ in rows], "sessionEpoch": -1}
+    parts = [{"partitionIndex": 0, "highWatermark": 10, "records": None, "abortedTransactions": None}]
+    answer = [{"topicId": one, "partitions": [{**parts[0], "errorCode": error}]} for one, error in rows]
+    for at in times:
+        talk.ask(at, "Fetch", 13, {**asked, "replicaId": -1}, {"responses": answer})
+        lab.until = max(lab.until, at)
+    return talk
+
+
+def heartbeats(lab, times, error=0, talk=None):
+    talk = talk or lab.talk(client_id="member")
+    for at in times:
+        talk.ask(at, "Heartbeat", 0, ALIVE, {"errorCode": error})
+        lab.until = max(lab.until, at)
+    return talk
+
+
+def writes(lab, times, error=0, talk=None):
+    talk = talk or lab.talk(client_id="writer")
+    row = {"index": 0, "errorCode": error, "baseOffset": 7}
+    asked = {"acks": -1, "timeoutMs": 30000, "topicData": [{"name": "songs", "partitionData": [{"index": 0}]}]}
+    for at in times:
+        talk.ask(at, "Produce", 9, asked, {"responses": [{"name": "songs", "partitionResponses": [row]}]})
+        lab.until = max(lab.until, at)
+    return talk
+
+
+def cli012_fires(lab):
+    """Its topic was recreated, and it does not wait between two fetches."""
+    fetches(lab, every(105), (ID_1, 100))
+
+
+def cli012_fires__of_one_topic(lab):
+    """The other topic is granted in each answer, and has nothing new: without the error the broker would wait."""
+    fetches(lab, every(105), (ID_1, 100), (ID_2, 0))
+    (found,) = lab.findings("CLI012")
+    assert found["topic_ids"] == [ID_1]
+
+
+def cli012_fires__heartbeats(lab):
+    """They are granted; a group needs one in three seconds."""
+    talk = heartbeats(lab, every(1, 20))
+    heartbeats(lab, every(210, 50, 20), talk=talk)
+    (found,) = lab.findings("CLI012")
+    assert "sends Heartbeat without a pause, 210 a second" in found["summary"]
+    assert found["summary"].endswith(": one in some seconds is enough; before: 1.")
+
+
+def cli012_fires__a_producer_that_spins(lab):
+    talk = writes(lab, every(20, 20))
+    writes(lab, every(105, 50, 20), 3, talk)
+
+
+def cli012_near_miss(lab):
+    """A burst that ends by itself: Java's consumer in the second after its topic was recreated."""
+    talk = fetches(lab, every(1400, 6, 5), (ID_1, 100))
+    fetches(lab, every(2, 60, 6), (ID_1, 100), talk=talk)
+
+
+def cli012_near_miss__two_bursts(lab):
+    """In slots with others between."""
+    for at in (5, 25, 45):
+        fetches(lab, every(1100, at + 1, at), (ID_1, 100))
+    lab.until = 60
+
+
+def cli012_near_miss__a_busy_reader(lab):
+    fetches(lab, every(150), (ID_1, 0))
+
+
+def cli012_near_miss__a_busy_producer(lab):
+    """It is rejected as often as it was granted: it has so much to write."""
+    talk = writes(lab, every(105, 20))
+    writes(lab, every(105, 50, 20), 6, talk)
+
+
+def cli012_near_miss__a_producer_from_the_start(lab):
+    """How much it has to write is not known."""
+    writes(lab, every(105), 29)
+
+
+def cli012_near_miss__heartbeats_each_ten_milliseconds(lab):
+    heartbeats(lab, every(100))
+
+
+def cli012_near_miss__many_members_at_one_address(lab):
+    for _ in range(20):
+        heartbeats(lab, every(15))
+
+
+def cli012_near_miss__many_readers_at_one_address(lab):
+    for _ in range(20):
+        fetches(lab, every(6), (ID_1, 100))
+
+
+def cli012_near_miss__a_tool_without_rights(lab):
+    """It asks for the offsets of each partition."""
+    talk = lab.talk(client_id="exporter")
+    for number, at in enumerate(every(105)):
+        part = {"partitionIndex": number, "timestamp": -1}
+        answer = {"partitionIndex": number, "errorCode": 29}
+        asked = {"replicaId": -1, "topics": [{"name": "songs", "partitions": [part]}]}
+        talk.ask(at, "ListOffsets", 6, asked, {"topics": [{"name": "songs", "partitions": [answer]}]})
+    lab.until = FAST_S
+
+
+def cli012_near_miss__share_acknowledgements(lab):
+    talk = lab.talk(client_id="share")
+    asked = {"groupId": "s", "memberId": "m", "shareSessionEpoch": 1, "topics": []}
+    for at in every(150):
+        talk.ask(at, "ShareAcknowledge", 1, asked, {"errorCode": 0, "responses": []})
+    lab.until = FAST_S
+
+
+def cli012_near_miss__an_admin_loop(lab):
+    """A script that looks whether a topic is there, one request after the other."""
+    talk = lab.talk(B1, "admin")
+    for at in every(105):
+        lab.metadata(at, [("songs", ID_1)], talk=talk)
+
+
+def cli012_cannot_know(lab):
+    """The capture has two slots of it."""
+    fetches(lab, every(200, 20), (ID_1, 100))
