@@ -118,7 +118,7 @@ def cells(row: "ErrorRow", dated: bool) -> Cells:
         (clock(row.first_ns, dated=dated), "time"),
         (clock(row.last_ns, dated=dated), "time"),
         (f"{row.count:,}", "count"),
-        (f"{max(row.requests, row.count):,}", "count"),
+        (f"{row.requests:,}", "count"),
         (client_name(row.client_id), "client"),
         (names.in_text(row.host), "host"),
         (row.about, "topic"),

@@ -89,7 +89,6 @@ def no_byte_missing(connection: Connection) -> bool:
         connection.cut_bytes,
         connection.conflicting_bytes,
         connection.limits_hit,
-        connection.unlisted,
         connection.is_guess,
     )
     return not any(lost)

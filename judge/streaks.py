@@ -255,3 +255,17 @@ def with_successes(claim: Claim, between: Callable[[int, int], bool]) -> Claim:
             found.outcomes.add(SUCCESS, run.first_ns // SLOT_NS, OTHERS, one)
         last_ns = max(last_ns, run.last_ns)
     return found
+
+
+def responses(refused: Claim, streak: Streak) -> int:
+    """How many responses had the errors of a streak, which counts those of each partition: in each slot those of the
+    partition that most of them name.
+    """
+    count = 0
+    for error in streak.errors:
+        for of_slot in refused.outcomes.of(error).values():
+            within = (
+                run for run in of_slot.values() if run.first_ns <= streak.last_ns and run.last_ns >= streak.first_ns
+            )
+            count += max((run.count for run in within), default=0)
+    return min(count, streak.count)

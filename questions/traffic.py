@@ -389,8 +389,8 @@ class Traffic(Coverage):
             waits = header[THROTTLE]
             for row in np.flatnonzero(waits > 0).tolist():
                 self.throttle(chunk, int(header.message[row]), int(waits[row]))
+        seen: set[tuple[int, int, str]] = set()
         for column in where.errors:
-            seen: set[tuple[int, int, str]] = set()
             for message, code, _, topic in errors_of(there, column, self.topic_names):
                 if (message, code, topic) not in seen:
                     seen.add((message, code, topic))

@@ -155,7 +155,7 @@ class Harm(Blocked):
     metadata_brokers: tuple[int, ...]
     """IDs of the brokers that answered a Metadata request of the client after the first error."""
     count: int
-    """Errors, of which each partition of a response counts once, or requests without a response."""
+    """Responses with errors, however many partitions they name, or requests without a response."""
     first_ns: int
     """When it was seen first."""
     last_ns: int
@@ -206,7 +206,7 @@ class HurtClient(Blocked):
     error: str
     """Kafka's names of the errors, or what stands in their place (`harm.py`)."""
     count: int
-    """Errors, of which each partition of a response counts once."""
+    """Responses with these errors, or requests without one, however many partitions they name."""
     first_ns: int
     """When it was refused first."""
     last_ns: int

@@ -79,7 +79,9 @@ class Connection:
     proxied_for: Peer | None = None
     """The client that its PROXY header names. Any host can send one, so it is only shown; `client` is who connected."""
     unlisted: int = 0
-    """So many connections that are over and got no answer, as one: the facts are sums, the peers are unnamed."""
+    """So many connections that are over, got no answer and have no rows. Of one it is the only fact that differs; of
+    several, which asked for nothing, the facts are sums and the peers are unnamed.
+    """
     retransmitted: int = 0
     """Segments with bytes that had been sent before, as one agent shows them."""
     server_round_ns: int = 0

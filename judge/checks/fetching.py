@@ -35,7 +35,7 @@ from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, RESERVED, Claim, S
 from wirecheck.judge.claims.extract.client_sets import UNASKED
 from wirecheck.judge.claims.outcomes import SLOT_NS
 from wirecheck.judge.results.finding import Evidence, Side, Time, first_of, last_of
-from wirecheck.judge.streaks import Streak
+from wirecheck.judge.streaks import Streak, responses
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import former_name_of, name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
@@ -65,7 +65,7 @@ def fetch_stuck_on_topic_id(subject: Subject, group: Group, context: CheckContex
             topic_ids=(subject[1],),
             client_ids=(client_id,),
             brokers=brokers_of(claims, context),
-            count=sum(streak.count for _, streak in found),
+            count=sum(times(claim, streak, subject, group, context) for claim, streak in found),
             first_ns=first_ns,
             last_ns=max(claim.last.ts_ns for claim in claims),
             words={
@@ -75,6 +75,13 @@ def fetch_stuck_on_topic_id(subject: Subject, group: Group, context: CheckContex
                 "servers": servers_of(claims, context),
             },
         )
+
+
+def times(use: Claim, streak: Streak, subject: Subject, group: Group, context: CheckContext) -> int:
+    """How many responses: of a broker, which is followed by its partitions, how many of these they name."""
+    who = "client_id host endpoint api"
+    found = context.by(who, "refused", group, *subject).get(tuple(use[name] for name in who.split()), [])
+    return sum(responses(with_former(claim, subject, group, context), streak) for claim in found) or streak.count
 
 
 def answered(claim: Claim, streak: Streak) -> Side:

@@ -4,7 +4,7 @@ Rule: an error at the top is a rejection, and so are errors in all parts; one pa
 can reject without a code: the table STATUSES has the fields in which some do.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +31,8 @@ FAILED, EMPTY, ONLY_BROKERS, GRANTED = range(4)
 """
 NO_RESPONSE = -1
 EMPTY_IS_NOTHING = ("Fetch", "ShareFetch")
+ERROR_CODES = ("error_code", "partition_error_code")
+"""Kafka's names; the second is that of AddPartitionsToTxn."""
 STATUSES: Mapping[str, tuple[str, str]] = {"StreamsGroupHeartbeat": ("status", "status_code")}
 """By API the table and the column of a status that says why its sender gets no work (KIP-1071)."""
 
@@ -69,8 +71,7 @@ def outcomes_of(api: str, tables: Mapping[str, Table]) -> tuple[Ints, Ints, Ints
     count = int(header.message.max(initial=-1)) + 1
     parts, good, error = (np.zeros(count, np.int64) for _ in range(3))
     for path, table in tables.items():
-        if path and "error_code" in table.names and len(table):
-            codes = table["error_code"]
+        for codes in codes_in(table) if path else ():
             parts += np.bincount(table.message, minlength=count)
             good += np.bincount(table.message, codes == 0, minlength=count).astype(np.int64)
             bad = np.flatnonzero(codes != 0)[::-1]  # of a repeated index the last counts: the first error
@@ -87,6 +88,11 @@ def outcomes_of(api: str, tables: Mapping[str, Table]) -> tuple[Ints, Ints, Ints
     fate = np.select((bad_top, refused, empty), fates, GRANTED)
     found = np.select((at_top != 0, status != 0, refused), (at_top, status, error[header.message]), 0)
     return header.message, fate, found
+
+
+def codes_in(table: Table) -> Iterator[Ints]:
+    """The error codes of what its rows are about."""
+    yield from (table[name] for name in ERROR_CODES if name in table.names and len(table))
 
 
 def status_of(api: str, tables: Mapping[str, Table], count: int) -> Ints:

@@ -1,7 +1,8 @@
-"""Connections without an answer that are too many for rows of their own: what coverage counts of all of them together.
+"""Connections without an answer that are too many for rows of their own: what coverage counts of all of them together,
+and what their clients asked for in vain.
 
-Rule: each measure is one claim, as agents' marks are, so that it costs the same however many connections there were.
-Nothing else is derived from what was sent on them: of as many as have rows it was.
+Rule: each measure is one claim, as agents' marks are, so that it costs the same however many connections there were;
+so is each API of a client. Nothing else is derived from what was sent on them: of as many as have rows it was.
 """
 
 from collections import Counter
@@ -12,8 +13,10 @@ from numpy.typing import NDArray
 
 from wirecheck.decode.connection.exchanges import OUTCOMES, Exchanges
 from wirecheck.decode.message import Decoded, Status
+from wirecheck.judge.claims.batch import Batch
 from wirecheck.judge.claims.claim import Claim
-from wirecheck.judge.claims.reduce import moment
+from wirecheck.judge.claims.extract import activities, clients, volumes
+from wirecheck.judge.claims.reduce import moment, reduced
 
 OTHERS = "others"
 """Stands for all of these connections, in place of an agent's name."""
@@ -51,6 +54,18 @@ def claims(exchanges: Exchanges, decoded: Decoded) -> Iterator[Claim]:
     for (measure, detail), count in counts.items():
         if count:
             yield Claim("mark", (OTHERS, measure, None, detail), first, last, tally={"count": count})
+    if len(decoded):
+        yield from asked(Batch(exchanges, decoded))
+
+
+def asked(batch: Batch) -> Iterator[Claim]:
+    """The requests of each client, and what came of them."""
+    rows = (one for family in (activities, clients, volumes) for one in family.claims(batch) if one.kind in OF_CLIENTS)
+    yield from (claim for one in rows for claim in reduced(one, batch.sightings))
+    yield from activities.waits(batch)
+
+
+OF_CLIENTS = frozenset({"activity", "client", "exchanged"})
 
 
 def status_measure(status: int) -> Measure:

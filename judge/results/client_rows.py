@@ -48,6 +48,7 @@ from wirecheck.judge.streaks import (
     longest_of,
     partitions,
     refused_in_part,
+    responses,
     streaks,
     stuck,
     succeeded_during,
@@ -550,20 +551,6 @@ def as_known(streak: Streak, claim: Claim) -> Streak:
     whole = reduce(Streak.joined, known)
     ended = streak.ended and known[-1].ended
     return replace(whole.joined(streak), count=max(whole.count, streak.count), ended=ended)
-
-
-def responses(refused: Claim, streak: Streak) -> int:
-    """How many responses had the errors of a streak, which counts those of each partition: in each slot those of the
-    partition that most of them name.
-    """
-    count = 0
-    for error in streak.errors:
-        for of_slot in refused.outcomes.of(error).values():
-            within = (
-                run for run in of_slot.values() if run.first_ns <= streak.last_ns and run.last_ns >= streak.first_ns
-            )
-            count += max((run.count for run in within), default=0)
-    return min(count, streak.count)
 
 
 def last_accepted_ns(one: Refused, topic: RefusedTopic, group: Group, context: CheckContext) -> int:

@@ -14,6 +14,7 @@ from wirecheck.decode import schemas
 from wirecheck.decode.api_names import WAITS, key_of, name_of
 from wirecheck.decode.wire import Ints
 from wirecheck.judge.claims.batch import Batch
+from wirecheck.judge.claims.response_outcomes import codes_in
 
 REQUESTS, SERVERS, ROUNDS = "request_duration", "server_duration", "round_trip"
 ERRORS, SERVER_ERRORS = "request_errors", "server_errors"
@@ -74,9 +75,10 @@ def errors(batch: Batch) -> Iterator[tuple[tuple[str, str], int]]:
     wrong: list[Ints] = []
     for api, tables in batch.answers():
         parts = [
-            (table.message[bad], table["error_code"][bad])
+            (table.message[bad], codes[bad])
             for table in tables.values()
-            if "error_code" in table.names and (bad := np.flatnonzero(table["error_code"])).size
+            for codes in codes_in(table)
+            if (bad := np.flatnonzero(codes)).size
         ]
         if parts:
             pairs = np.unique(np.concatenate(parts, axis=1), axis=1)

@@ -1,7 +1,8 @@
 """Connections without an answer: MOST of each class have rows of their own, those beyond count together.
 
 This bounds what one packet of anyone can create: health checks, port scans, half-open connections. Such a connection
-waits, unreported, until it is answered or over. The number of buckets changes no row: classes do not depend on it.
+waits, unreported, until it is answered or over. The number of buckets changes no row: classes do not depend on it. What
+was asked on one without rows stays with its connection, and counts for its client.
 """
 
 from collections import Counter
@@ -40,9 +41,14 @@ class UnansweredConnections:
         listed = {number: self._listing(learned.connections[number], number in speaking) for number in began}
         if all(listed.values()):
             return learned
-        shown = [one for number, one in enumerate(learned.connections) if listed[number]]
-        places = np.cumsum([listed[number] for number in range(len(listed))]) - 1
-        over = [number for number, stays in listed.items() if not stays and learned.connections[number].over]
+        stay = [listed[number] or (one.over and number in speaking) for number, one in enumerate(learned.connections)]
+        shown = [
+            one if listed[number] else replace(one, unlisted=1)
+            for number, one in enumerate(learned.connections)
+            if stay[number]
+        ]
+        places = np.cumsum(stay) - 1
+        over = [number for number, stays in enumerate(stay) if not stays and learned.connections[number].over]
         for protocol in sorted({learned.connections[number].protocol for number in over}):
             of_protocol = [number for number in over if learned.connections[number].protocol == protocol]
             places[of_protocol] = len(shown)

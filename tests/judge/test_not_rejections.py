@@ -3,11 +3,13 @@
 from pathlib import Path
 
 from wirecheck.decode import schemas
-from wirecheck.decode.api_names import keys
+from wirecheck.decode.api_names import keys, name_of, names
+from wirecheck.decode.show.message_summary import columns
+from wirecheck.decode.wire import RESPONSE, known
 from wirecheck.judge import not_rejections as module
 from wirecheck.judge.activity_states import STEP_OF
 from wirecheck.judge.checks.error_meanings import by_api, meaning_of
-from wirecheck.judge.claims.response_outcomes import NAMES, STATUS_NAMES, outcome_name
+from wirecheck.judge.claims.response_outcomes import ERROR_CODES, NAMES, STATUS_NAMES, outcome_name
 from wirecheck.judge.not_rejections import EVERY, NONE, is_protocols_own, not_rejection, not_rejections
 
 APIS = {*keys(), EVERY}
@@ -52,3 +54,23 @@ def test_every_outcome_has_a_name():
     assert [outcome_name((1 << 17) + number) for number in range(7)] == [*STATUS_NAMES, "status 6"]
     assert len({*NAMES.values()}) == len(NAMES)
     assert STEP_OF.keys() <= APIS
+
+
+BESIDE = {
+    ("CreateTopics", "topic_config_error_code"),
+    ("ShareFetch", "acknowledge_error_code"),
+    ("ConsumerGroupDescribe", "assignment.error"),
+    ("ConsumerGroupDescribe", "target_assignment.error"),
+}
+"""Error codes that reject nothing: a configuration that is not shown, an acknowledgement, a member's own statement."""
+
+
+def test_every_error_code_of_a_part_counts_for_what_came_of_its_request():
+    codes = {
+        (name_of(key), column.code)
+        for key in names()
+        if known()[key][0] >= 0
+        for column in columns(key, RESPONSE).errors
+        if column.table
+    }
+    assert {(api, name) for api, name in codes if name not in ERROR_CODES} == BESIDE

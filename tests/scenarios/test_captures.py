@@ -1,6 +1,7 @@
 """Real clusters, by the plain loop: what was true is what is reported, and nothing else is alleged."""
 
 import shlex
+from collections import Counter, defaultdict
 from random import Random
 
 import pytest
@@ -13,7 +14,7 @@ from wirecheck.capture import frames_file
 from wirecheck.client_ids import is_internal
 from wirecheck.dashboards.verdict import blamed, sentence
 from wirecheck.questions.error_rows import error_rows
-from wirecheck.questions.traffic import Traffic
+from wirecheck.questions.traffic import GIVEN_UP, UNANSWERED, Traffic
 from wirecheck.story.cards import FILE
 from wirecheck.story.harm import NO_RESPONSE, SILENT
 
@@ -102,18 +103,49 @@ def test_every_client_that_is_hurt_is_named_and_no_other(judged):
     assert named == set(scenario.truth["expect"]["hurt"])
 
 
-def test_cards_and_the_list_of_errors_tell_one_story_of_who_still_fails(captured, judged):
+@pytest.fixture(scope="module")
+def listed(captured):
+    """What `errors` lists."""
+    scenario, files = captured
+    return error_rows(Traffic(dialects=scenario.settings.dialects).read(frames_file.read(file) for file in files))
+
+
+def test_the_ledger_the_clients_and_the_list_of_errors_count_the_same(listed, judged):
+    """A response is rejected if it grants nothing; the list has a row for each error and topic of it."""
+    _, result = judged
+    ledger, of_client = defaultdict(Counter), Counter()
+    for row in result["activities"]:
+        ledger[row["client_id"], row["address"], row["api"]].update({name: row[name] for name in OUTCOMES})
+        of_client[row["client_id"], row["address"]] += row["requests"]
+    clients = Counter()
+    for row in result["clients"]:
+        clients[row["client_id"] or None, row["address"]] += row["requests"]
+    assert clients == of_client
+    errors = defaultdict(Counter)
+    for row in listed:
+        if row.effect not in {"throttled", "connection refused"}:
+            assert row.count <= row.requests == ledger[row.client_id, row.host, row.api]["requests"], row
+            errors[row.client_id, row.host, row.api][ENDINGS.get(row.error, "rejected")] += row.count
+    for key, counts in ledger.items():
+        ended = {name: errors[key][name] for name in ENDINGS.values()}
+        assert ended == {name: counts[name] for name in ENDINGS.values()}, key
+        assert counts["rejected"] <= errors[key]["rejected"], key
+
+
+OUTCOMES = ("requests", "rejected", "closed", "given_up")
+ENDINGS = {UNANSWERED: "closed", GIVEN_UP: "given_up"}
+
+
+def test_cards_and_the_list_of_errors_tell_one_story_of_who_still_fails(listed, judged):
     """A client whose connection is closed is a row of no topic there, and of no version. Whose connection was refused
     is unknown where a host has several clients.
     """
-    _, files = captured
     _, result = judged
     hurt = [client for entry in result["entries"] for client in entry["card"]["harm"]["clients"]]
-    rows = error_rows(Traffic().read(frames_file.read(file) for file in files))
     for client in hurt:
         api, known = client["api"].partition(" ")[0], set(client["error"].split(", "))
         mine = [
-            row for row in rows if (row.client_id, row.host, row.api) == (client["client_id"], client["address"], api)
+            row for row in listed if (row.client_id, row.host, row.api) == (client["client_id"], client["address"], api)
         ]
         of_error = [row for row in mine if row.error in known and row.topic in {client["topic"], None}]
         about = of_error or [row for row in mine if row.effect == "no response"]
@@ -122,7 +154,7 @@ def test_cards_and_the_list_of_errors_tell_one_story_of_who_still_fails(captured
     named = {client["client_id"] for client in hurt}
     lasting = {
         row.client_id
-        for row in rows
+        for row in listed
         if row.status == "ongoing" and row.last_ns - row.first_ns >= LONG_NS and not is_internal(row.client_id)
         and not row.is_of_unknown
     }  # fmt: skip

@@ -80,7 +80,8 @@ def same_class(count):
 @pytest.mark.parametrize("count", [3, 1500])
 def test_every_connection_is_counted_and_a_bounded_number_has_rows(tmp_path, count):
     segments = [segment for number in range(count) for segment in asked(number, answered=False)]
-    coverage, rows, _ = judged(tmp_path / "some", segments)
+    coverage, rows, clients = judged(tmp_path / "some", segments)
+    assert [(row["client_id"], row["requests"]) for row in clients] == [("c", count)]
     counted = (coverage["connections"], coverage["frames"], coverage["requests"], coverage["decoded_messages"])
     assert counted == (count, len(segments), count, count)
     of_class = Counter(class_of("10.0.0.1", 1024 + number, "10.0.0.9", 9092) for number in range(count))
