@@ -60,6 +60,7 @@ LINES = {
     "GRP014": "again",
     "GRP015": "ended",
     "GRP016": "vanished",
+    "GRP017": "unread",
     "CLI007": "quota",
     "CLI012": "storm",
     "CLU005": "proxy",
@@ -68,8 +69,8 @@ LINES = {
 connections, times without any broker, lost records, members that fetch nothing, writers and readers that fell
 silent, clients that end before their work or at an error, or commit nothing, readers behind an open transaction,
 members that leave and join again, groups whose last member left, members that wait for others, groups that read
-again, readers that ended with their topic, groups whose members vanished, clients that a quota makes wait or that ask
-without a pause, and proxies.
+again, readers that ended with their topic, groups whose members vanished or do not read a new partition, clients that
+a quota makes wait or that ask without a pause, and proxies.
 """
 NOT_TCP = frozenset({"non-tcp", "not-ip"})
 """Reasons why a packet was skipped that can be no Kafka client's."""

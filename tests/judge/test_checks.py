@@ -13,6 +13,7 @@ from tests.judge import (
     cases_forwarding,
     cases_lives,
     cases_log_ends,
+    cases_new_partitions,
     cases_offsets,
     cases_progress,
     cases_quorum,
@@ -37,7 +38,7 @@ MODULES = (
     cases_topic_ids, cases_versions, cases_fetching, cases_sessions, cases_control, cases_drafts, cases_offsets,
     cases_agreement, cases_quorum, cases_wire, cases_refined, cases_unauthenticated_hosts, cases_lives,
     cases_unserved, cases_progress, cases_log_ends, cases_forwarding, cases_transactions,
-    cases_reassignments, cases_storms,
+    cases_reassignments, cases_storms, cases_new_partitions,
 )  # fmt: skip
 KINDS = ("fires", "near_miss", "cannot_know")
 CASES = {

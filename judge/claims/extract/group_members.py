@@ -7,6 +7,7 @@ Sets are bounded (`members.py`).
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +30,8 @@ PARTITIONS = "assignment.topic_partitions"
 def claims(batch: Batch) -> Iterator[Rows]:
     if joined := batch.lines("JoinGroup", "response"):
         limit_ms = np.maximum(joined.other("rebalance_timeout_ms", -1), joined.other("session_timeout_ms", -1))
-        yield of_members(joined, "member_id", {"rebalance_timeout_ms": limit_ms}, joins=joined.slots)
+        yield of_members(joined, "member_id", {"rebalance_timeout_ms": limit_ms}, tally=joined.slots)
+        yield led(joined)
     if alive := batch.lines(CLASSIC, "response"):
         yield of_members(alive, None, {"alive": alive.ts_ns})
     for api in BY_ID:
@@ -44,6 +46,14 @@ def claims(batch: Batch) -> Iterator[Rows]:
         yield left(gone, np.ones(len(gone), np.bool_))
 
 
+def led(joined: Lines) -> Rows:
+    """How many members the leader of a generation gets to know, itself among them; the others get none."""
+    members = joined.batch.lines("JoinGroup", "response", "members")
+    listed = members.message if members else np.zeros(0, np.int64)
+    count = np.bincount(listed, minlength=len(joined.batch.decoded))[joined.message]
+    return of_members(joined, "member_id", {}, count > 0, latest={"members": (joined.ts_ns, count)})
+
+
 def left(answers: Lines, where: Bools) -> Rows:
     """Who left a group, by connection: a process that ends leaves once, and its connection closes."""
     group, known = answers.other_column("group_id")
@@ -53,14 +63,15 @@ def left(answers: Lines, where: Bools) -> Rows:
 
 
 def of_members(
-    answers: Lines, member: str | None, peak: dict[str, Ints], where: Bools | None = None, joins: Column | None = None
+    answers: Lines, member: str | None, peak: dict[str, Ints], where: Bools | None = None, **more: Any
 ) -> Rows:
-    """What answers without an error state about the member that asked. `joins`: when it joined, also again."""
+    """What answers without an error state about the member that asked; `more` as of `Rows`."""
     group, known = answers.other_column("group_id")
     asked, _ = answers.other_column("member_id")
     own = asked if member is None else either(answers.column(member), asked)
     good = known & (answers["error_code"] == 0)
-    return answers.states(MEMBER, ["@who", group, own], good if where is None else good & where, peak=peak, tally=joins)
+    chosen = good if where is None else good & where
+    return answers.states(MEMBER, ["@who", group, own], chosen, peak=peak, **more)
 
 
 def either(first: Column, second: Column) -> Column:
