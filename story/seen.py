@@ -5,7 +5,7 @@ Findings rest on it; nothing here is wrong or right.
 Rule: as in `verdict.py`, whose values these stand beside.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -326,6 +326,12 @@ class RecreatedPartition:
     """The last of them."""
     never_read: int
     """How many these are."""
+    read_again_from: int | None
+    """The first record that it reads a second time, as its group was set back; None where it reads none again."""
+    read_again_to: int | None
+    """The last of them that it had committed."""
+    read_again: int
+    """How many these are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,20 +397,31 @@ class Recreation(Lasting):
         begun = and_list([f"{one.partition} from offset {one.offset:,}" for one in self.partitions[:MOST_BEGUN]])
         more = f", and {len(self.partitions) - MOST_BEGUN:,} more" if len(self.partitions) > MOST_BEGUN else ""
         where = f"goes on with partition {begun}{more}"
-        if not self.never_read:
-            return where
         asked = ", as it asked for the end" if self.state == "end as asked" else ""
-        return f"{where}; never read: {self.lost}{asked}"
+        never = f"; never read: {self.lost}{asked}" if self.never_read else ""
+        return f"{where}{never}{self.again}"
 
     @property
     def lost(self) -> str:
         """`65 records (0 to 64)`."""
         known = [one for one in self.partitions if one.never_read]
-        records = plural(self.never_read or 0, "record")
-        if len(known) != 1:
-            return f"{records} of {len(known):,} partitions"
-        first, last = known[0].never_read_from, known[0].never_read_to
-        return f"{records} ({f'offset {first:,}' if first == last else f'{first:,} to {last:,}'})"
+        return ranges(self.never_read or 0, [(one.never_read_from, one.never_read_to) for one in known])
+
+    @property
+    def again(self) -> str:
+        """`; read again: 12 records (20 to 31)`; empty where it read each record once."""
+        known = [one for one in self.partitions if one.read_again]
+        found = [(one.read_again_from, one.read_again_to) for one in known]
+        return f"; read again: {ranges(sum(one.read_again for one in known), found)}" if known else ""
+
+
+def ranges(count: int, offsets: Sequence[tuple[int | None, int | None]]) -> str:
+    """So many records, with their offsets where they are of one partition."""
+    records = plural(count, "record")
+    if len(offsets) != 1:
+        return f"{records} of {len(offsets):,} partitions"
+    ((first, last),) = offsets
+    return f"{records} ({f'offset {first:,}' if first == last else f'{first:,} to {last:,}'})"
 
 
 NOTHING = "nothing since"

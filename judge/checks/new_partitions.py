@@ -101,7 +101,8 @@ def new_partitions(log: Log) -> Iterator[Unread]:
 
 def last_generation(members: Collection[Claim], context: CheckContext) -> LastGeneration | None:
     """None where it is not known whole."""
-    leader = max((one for one in members if "members" in one.peak), key=lambda one: one.peak["members"], default=None)
+    led = (one for one in members if one.peak.get("members", (0, 0))[1])
+    leader = max(led, key=lambda one: tuple(one.peak["members"]), default=None)
     if leader is None or any(one.last.api in BY_ID or is_internal(one["client_id"] or "") for one in members):
         return None
     began_ns, count = leader.peak["members"]

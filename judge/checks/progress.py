@@ -4,7 +4,7 @@ Rule: a position alone proves nothing: an application may pause, prefetch, seek 
 what the log did meanwhile, for longer than the group itself ever took before, and only if the group goes no other way.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -359,12 +359,20 @@ def records_never_read(subject: Subject, group: Group, context: CheckContext) ->
 
 def where(by_partition: dict[int, list[Skip]]) -> str:
     """The offsets, of one partition as numbers."""
-    if len(by_partition) > 1:
-        return counted(len(by_partition), "partition")
-    ((partition, skips),) = by_partition.items()
-    begin, end = min(skip.begin for skip in skips), max(skip.end for skip in skips)
-    several = f", in {len(skips)} parts" if len(skips) > 1 else ""
-    return f"partition {partition}, offsets {begin:,} to {end - 1:,}{several}"
+    spans = {
+        number: range(min(skip.begin for skip in skips), max(skip.end for skip in skips))
+        for number, skips in by_partition.items()
+    }
+    parts = len(next(iter(by_partition.values())))
+    return span_of(spans) + (f", in {parts} parts" if len(by_partition) == 1 and parts > 1 else "")
+
+
+def span_of(spans: Mapping[int, range]) -> str:
+    """`partition 0, offsets 12 to 51`, or how many partitions."""
+    if len(spans) > 1:
+        return counted(len(spans), "partition")
+    ((partition, span),) = spans.items()
+    return f"partition {partition}, offsets {span.start:,} to {span.stop - 1:,}"
 
 
 def of_recreation(log: Log, partition: int, every: list[Reader]) -> Iterator[tuple[Who, Skip]]:
@@ -535,16 +543,18 @@ def first_after(one: Reader, partition: int, ts_ns: int, log: Log) -> Iterator[i
 def records_read_again(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """One per group: its committed offset is gone, and it begins before it."""
     log = log_of(subject, group, context)
-    found: dict[tuple[Who, str], list[Restart]] = {}
+    found: dict[tuple[Who, str], dict[int, Restart]] = {}
     for partition in sorted(log.of("offset_gone")):
         for one in restarts(log, partition, readers(log.at("position", partition))):
             if one.offset < one.before and not is_internal(one.who[0] or ""):
-                found.setdefault((one.who, one.reads), []).append(one)
-    for ((client_id, host), reads), again in sorted(found.items(), key=str):
+                found.setdefault((one.who, one.reads), {})[partition] = one
+    for ((client_id, host), reads), by_partition in sorted(found.items(), key=str):
+        again = [*by_partition.values()]
         first = min(again, key=lambda one: one.lost_ns)
         words = {
             "group": reads,
             "records": Number(sum(one.before - one.offset for one in again)),
+            "where": span_of({number: range(one.offset, one.before) for number, one in by_partition.items()}),
             "since": clock(first.lost_ns),
         }
         yield resting_on(

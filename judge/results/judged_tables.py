@@ -26,7 +26,10 @@ from wirecheck.judge.results.result_table import (
 FRAME = pa.struct([("source", TEXT), ("first", pa.int64()), ("last", pa.int64())])
 NUMBER = pa.int32()
 MESSAGE = [("connection", TEXT), ("api", TEXT), ("version", NUMBER), ("correlation_id", NUMBER), ("frame", FRAME)]
-OFFSETS = ("offset", "never_read_from", "never_read_to", "never_read")
+OFFSETS = (
+    *("offset", "never_read_from", "never_read_to", "never_read"),
+    *("read_again_from", "read_again_to", "read_again"),
+)
 TYPES = {
     "text": TEXT,
     "texts": TEXTS,

@@ -11,6 +11,7 @@ from wirecheck.client_ids import is_internal
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.progress import Log, log_of
 from wirecheck.judge.checks.recreations import BY_NAME, Continuation, continuations
+from wirecheck.judge.checks.set_back import read_again
 from wirecheck.judge.checks.shapes import end_ns, gathered
 from wirecheck.judge.checks.topic_ids import requesters
 from wirecheck.judge.claims.claim import Claim, Subject, error_name
@@ -72,7 +73,7 @@ def read(log: Log) -> Iterator[Now]:
         state = state_of(every, log) if is_whole else NOT_KNOWN
         rejected = state == REJECTED or (state == NOTHING and any(one.answer[1] for one in every))
         errors = sorted({named(one.answer[1]) for one in every if one.answer[1]}) if rejected else []
-        begun = [partition_of(one) for one in every if one.offset is not None and is_whole]
+        begun = [partition_of(one, log) for one in every if one.offset is not None and is_whole]
         never = sum(one.skip.records for one in every if one.skip is not None)
         first_ns = min(claim.first.ts_ns for one in every for claim in one.claims)
         of_reader = {"never_read": never, "partitions": begun}
@@ -90,14 +91,17 @@ def state_of(every: list[Continuation], log: Log) -> str:
     return NOTHING if silent_ns >= log.context.settings.stuck_s * SECOND_NS else REJECTED
 
 
-def partition_of(one: Continuation) -> dict[str, int | None]:
-    lost = one.skip
+def partition_of(one: Continuation, log: Log) -> dict[str, int | None]:
+    lost, again = one.skip, read_again(one.mine, one.partition, log)
     return {
         "partition": one.partition,
         "offset": one.offset,
         "never_read_from": lost.begin if lost else None,
         "never_read_to": lost.end - 1 if lost else None,
         "never_read": lost.records if lost else 0,
+        "read_again_from": again.start if again else None,
+        "read_again_to": again.stop - 1 if again else None,
+        "read_again": len(again),
     }
 
 

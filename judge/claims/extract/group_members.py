@@ -30,8 +30,8 @@ PARTITIONS = "assignment.topic_partitions"
 def claims(batch: Batch) -> Iterator[Rows]:
     if joined := batch.lines("JoinGroup", "response"):
         limit_ms = np.maximum(joined.other("rebalance_timeout_ms", -1), joined.other("session_timeout_ms", -1))
-        yield of_members(joined, "member_id", {"rebalance_timeout_ms": limit_ms}, tally=joined.slots)
-        yield led(joined)
+        led = {"members": (joined.ts_ns, listed_in(joined))}
+        yield of_members(joined, "member_id", {"rebalance_timeout_ms": limit_ms}, tally=joined.slots, latest=led)
     if alive := batch.lines(CLASSIC, "response"):
         yield of_members(alive, None, {"alive": alive.ts_ns})
     for api in BY_ID:
@@ -46,12 +46,12 @@ def claims(batch: Batch) -> Iterator[Rows]:
         yield left(gone, np.ones(len(gone), np.bool_))
 
 
-def led(joined: Lines) -> Rows:
+def listed_in(joined: Lines) -> Ints:
     """How many members the leader of a generation gets to know, itself among them; the others get none."""
     members = joined.batch.lines("JoinGroup", "response", "members")
     listed = members.message if members else np.zeros(0, np.int64)
-    count = np.bincount(listed, minlength=len(joined.batch.decoded))[joined.message]
-    return of_members(joined, "member_id", {}, count > 0, latest={"members": (joined.ts_ns, count)})
+    found: Ints = np.bincount(listed, minlength=len(joined.batch.decoded))[joined.message]
+    return found
 
 
 def left(answers: Lines, where: Bools) -> Rows:

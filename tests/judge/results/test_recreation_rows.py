@@ -2,7 +2,19 @@
 
 from dataclasses import replace
 
-from tests.judge.cases_progress import ends_rejected, fetches, follows, grp010_fires__by_name, listed, recreated
+import pytest
+
+from tests.judge.cases_progress import (
+    commits,
+    ends_rejected,
+    fetches,
+    fetches_offset,
+    follows,
+    grp010_fires__by_name,
+    listed,
+    process,
+    recreated,
+)
 from tests.judge.lab import ID_1, ID_2, Lab
 from tests.judge.results.test_harm_rows import produces
 from wirecheck.document import of_row
@@ -26,8 +38,34 @@ def test_a_reader_that_keeps_its_offset_is_listed_with_what_it_never_read():
         *("reads", "reader", "10.0.0.7"),
         "records never read",
     )
-    lost = {"partition": 0, "offset": 33, "never_read_from": 0, "never_read_to": 32, "never_read": 33}
+    lost = {"partition": 0, "offset": 33, "never_read_from": 0, "never_read_to": 32, "never_read": 33} | NOT_AGAIN
     assert (row["never_read"], row["partitions"]) == (33, [lost])
+
+
+NOT_AGAIN = {"read_again_from": None, "read_again_to": None, "read_again": 0}
+
+
+def set_back(lab, to, *, until=60):
+    """A reader that goes on at 33 in the new topic, and commits; then a tool sets its group to an offset."""
+    recreated(lab)
+    process(lab, 1, 1, until=100)
+    fetches(lab, follows(1, 34))
+    fetches(lab, [(45 + n, 33 + n, 60 + n) for n in range(15)], ID_2)
+    commits(lab, [46, 55], [34, 43])
+    fetches_offset(lab, until + 15, to)
+    fetches(lab, [(until + 16 + n / 2, to + n, 90) for n in range(50)], ID_2)
+    (row,) = rows(lab)
+    return row
+
+
+@pytest.mark.parametrize(("to", "again"), [(38, range(38, 43)), (0, range(33, 43)), (43, range(0))])
+def test_what_a_group_reads_again_is_what_it_had_committed(to, again):
+    """Not what it had never read, nor what was fetched and not committed, as at each rebalance (43)."""
+    row = set_back(Lab(), to)
+    found = row["partitions"][0]
+    expected = (again.start, again.stop - 1, len(again)) if again else (None, None, 0)
+    assert (found["read_again_from"], found["read_again_to"], found["read_again"]) == expected
+    assert ("; read again: " in Recreation.of(row).what) == bool(again)
 
 
 def test_a_reader_that_begins_at_the_first_record_lost_nothing():
