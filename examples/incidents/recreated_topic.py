@@ -29,7 +29,7 @@ COMPACTED = {"cleanup.policy": "compact", "segment.ms": "1000", "min.cleanable.d
 SMALL_JAVA = ["java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp"]
 
 
-PYTHON = ("librdkafka", "librdkafka-848", "librdkafka-assign", "kafka-python", "aiokafka")
+PYTHON = ("librdkafka", "librdkafka-848", "librdkafka-assign", "kcat", "kafka-python", "aiokafka")
 NODE = ("kafkajs", "platformatic", "platformatic-848", "kafka-ts", "no-kafka")
 GO = (
     *("franz-go", "franz-go-848", "franz-go-assign", "franz-go-purge"),

@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -73,9 +74,26 @@ async def aiokafka():
     await consumer.stop()
 
 
+def kcat():
+    """The command line tool, as a member of a group."""
+    own = {"client.id": client_id, "auto.offset.reset": "earliest", "auto.commit.interval.ms": 1000}
+    options = [word for name, value in own.items() for word in ("-X", f"{name}={value}")]
+    command = ["kcat", "-b", bootstrap, *options, "-u", "-f", "%o %s %p\\n", "-G", group, topic]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        pipes = (("R", process.stdout), ("E", process.stderr))
+        for kind, pipe in pipes:
+            threading.Thread(target=lambda kind=kind, pipe=pipe: [say(kind, line.strip()) for line in pipe]).start()
+        while not ended.wait(0.3) and process.poll() is None:
+            pass
+        say("I", "ends with", process.poll())
+        process.terminate()
+
+
 signal.signal(signal.SIGTERM, lambda *_: ended.set())
 if library.startswith("librdkafka"):
     librdkafka()
+elif library == "kcat":
+    kcat()
 elif library == "kafka-python":
     kafka_python()
 else:
