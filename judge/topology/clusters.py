@@ -268,12 +268,20 @@ class Clusters:
                 place if place.named else replace(place, named=named) for place in self.places[endpoint]
             ]
 
+    @cached_property
+    def listed_by(self) -> dict[str, list[Claim]]:
+        """By endpoint what it states about the addresses of brokers."""
+        found: dict[str, list[Claim]] = defaultdict(list)
+        for claim in self.addresses:
+            found[claim["endpoint"]].append(claim)
+        return found
+
     def uncaptured(self, groups: Collection[Group]) -> int:
         """How many brokers of these answer at no endpoint of the capture, at least: a server that no list names, as of
         an address translation, may be any of them.
         """
         ours = {endpoint for group in groups for endpoint in group.endpoints}
-        listed = [claim for claim in self.addresses if claim["endpoint"] in ours]
+        listed = [claim for endpoint in ours for claim in self.listed_by.get(endpoint, ())]
         here = {claim["broker"] for claim in listed if claim["address"] in ours}
         here |= {self.resolved[endpoint] for endpoint in ours if endpoint in self.resolved}
         named = {claim["address"] for claim in listed} | self.resolved.keys()
