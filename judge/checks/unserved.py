@@ -220,8 +220,8 @@ def controller_as_bootstrap(subject: Subject, group: Group, context: CheckContex
 
 
 def ends_before_its_work(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    yield from ends_at_its_coordinator(subject, group, context)
-    yield from asks_for_brokers_only(subject, group, context)
+    found = [*ends_at_its_coordinator(subject, group, context)]
+    yield from found or asks_for_brokers_only(subject, group, context)
 
 
 def ends_at_its_coordinator(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -257,15 +257,15 @@ def ends_at_its_coordinator(subject: Subject, group: Group, context: CheckContex
 
 
 def asks_for_brokers_only(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """A client that learns again and again which brokers lead its topics, and asks none of them: it cannot reach what
-    they advertise, or does not find the host name. Where all that they advertise was captured, it is a tool that looks;
+    """A client that learns again and again which broker it needs, and does not ask it: it cannot reach what that
+    advertises, or does not find the host name. Where all that they advertise was captured, it is a tool that looks;
     others ask for all topics, or now and then.
     """
     _, client_id, host = subject
     found = context.claims("activity", group, *subject)
-    if is_of_node(client_id) or not {claim["api"] for claim in found} <= BEFORE_WRITES:
+    if is_of_node(client_id) or not {claim["api"] for claim in found} <= BEFORE_WORK | {INIT}:
         return
-    mine = [claim for claim in found if claim["api"] == METADATA_API and claim.succeeded]
+    mine = [claim for claim in found if claim["api"] in LOOKS_FOR_BROKERS and claim.succeeded]
     runs = [run for claim in mine for run in claim.outcomes.runs()]
     count = sum(run.count for run in runs)
     if count < AGAIN:
@@ -286,7 +286,7 @@ def asks_for_brokers_only(subject: Subject, group: Group, context: CheckContext)
     addresses = sorted(address for _, address in known)
     words = {
         "client": mine[0]["client_id"] or "a client without an ID",
-        "step": "learned which brokers lead its topics",
+        "step": "learned which brokers it needs",
         "then": "asked only the same again",
         "since": clock(first_ns),
         "lacks": f", {count:,} times; brokers advertise {and_list(addresses[:MOST_ADDRESSES])}",
@@ -306,9 +306,8 @@ BEFORE_WORK = frozenset(
     {GREETED, "SaslHandshake", "SaslAuthenticate", "Metadata", "FindCoordinator", "GetTelemetrySubscriptions",
      "PushTelemetry"}
 )  # fmt: skip
-METADATA_API = "Metadata"
-BEFORE_WRITES = BEFORE_WORK - {"FindCoordinator"} | {"InitProducerId"}
-"""What a writer, or a reader without a group, asks for before it knows the leaders."""
+LOOKS_FOR_BROKERS, INIT = frozenset({"Metadata", FIND_COORDINATOR}), "InitProducerId"
+"""How a client learns the leaders and its coordinator; what an idempotent producer asks any broker for."""
 AGAIN = 20
 """So many answers are more than a start needs."""
 RARELY_NS = 3 * SECOND_NS
