@@ -20,7 +20,7 @@ from wirecheck.commands.screen import console, legible
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from wirecheck.judge.checks.listed_checks import ListedCheck
+    from wirecheck.judge.checks.declaration import ListedCheck
     from wirecheck.story.verdict import CardEntry, Finding
 
 MOST_ENTRIES = 5

@@ -17,7 +17,6 @@ from wirecheck.dashboards.axis import Axis, axis_of
 from wirecheck.dashboards.evidence_commands import commands
 from wirecheck.dashboards.terminal_tables import put
 from wirecheck.dashboards.verdict import (
-    LINES,
     ShownCard,
     besides,
     blamed,
@@ -35,6 +34,7 @@ from wirecheck.dashboards.verdict import (
     sentence,
     shown_card,
 )
+from wirecheck.judge.checks.listed_checks import LINES
 from wirecheck.judge.checks.page import remedy
 from wirecheck.story.cards import clients_seen
 from wirecheck.story.entries import BLAMED, KINDS

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
+from wirecheck.judge.checks.listed_checks import LINES
 from wirecheck.story.cards import MOST_CARDS, below, cannot, clients_seen, listed, state
 from wirecheck.story.entries import BLAMED, KINDS
 from wirecheck.story.expectations import remarks
@@ -42,36 +43,6 @@ NOT_OPENED = {
     "ipv6-fragment": "that are IP fragments",
 }
 """Why packets were not looked into, and how a sentence says so."""
-LINES = {
-    "WIR008": "refused",
-    "WIR009": "refused",
-    "CLU006": "away",
-    "CTL013": "lost",
-    "CLI004": "idle",
-    "CLI005": "silent",
-    "CLI008": "stopped",
-    "CLI009": "silent",
-    "CLI010": "failed",
-    "CLI011": "stuck",
-    "FET008": "waiting",
-    "GRP008": "rejoins",
-    "GRP011": "left",
-    "GRP012": "joining",
-    "GRP014": "again",
-    "GRP015": "ended",
-    "GRP016": "vanished",
-    "GRP017": "unread",
-    "CLI007": "quota",
-    "CLI012": "storm",
-    "CLU005": "proxy",
-}
-"""By check the label of its line on the first screen, because no card shows what it finds: addresses that refuse
-connections, times without any broker, lost records, members that fetch nothing, writers and readers that fell
-silent, clients that end before their work or at an error, or commit nothing, readers behind an open transaction,
-members that leave and join again, groups whose last member left, members that wait for others, groups that read
-again, readers that ended with their topic, groups whose members vanished or do not read a new partition, clients that
-a quota makes wait or that ask without a pause, and proxies.
-"""
 NOT_TCP = frozenset({"non-tcp", "not-ip"})
 """Reasons why a packet was skipped that can be no Kafka client's."""
 TRANSLATED = "translated"

@@ -9,14 +9,15 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from wirecheck.decode.peer import Conversation
+from wirecheck.judge.checks.listed_checks import check_of
 from wirecheck.judge.results.agreement_rows import ApiVersions, TopicStatement
 from wirecheck.story.marks import agreement, is_of_work, is_outage, unexpected
 from wirecheck.story.verdict import Finding, Mark, MarkKind, Verdict
 
 WORST: tuple[MarkKind, ...] = ("violation", "anomaly", "visibility", "clear")
 CONTRADICTS = frozenset({"violation", "anomaly"})
-OF_IDS = ("TID", "LOG001", "LOG002", "GRP001", "GRP002", "GRP003", "FET001")
-OF_VERSIONS = "VER"
+OF_IDS, OF_VERSIONS = "TID", "VER"
+"""Families of checks that are about rows of the table."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ def about_statement(one: TopicStatement) -> Callable[[Finding], bool]:
     """Of findings about topic IDs those about the ID that is stated; of those that name no ID all of the topic."""
 
     def about(finding: Finding) -> bool:
-        if not finding.code.startswith(OF_IDS):
+        if not (finding.code.startswith(OF_IDS) or check_of(finding.code).about_ids):
             return False
         ids: Collection[str | None] = finding.topic_ids
         if finding.cluster not in {None, one.cluster} or (not ids and finding.topic is None):

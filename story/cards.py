@@ -10,17 +10,16 @@ import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cache, cached_property
-from pathlib import Path
-from string import Formatter
-from typing import Any, NamedTuple, cast, get_args
+from functools import cached_property
+from typing import Any, cast, get_args
 
 from wirecheck.client_ids import broker_of, is_internal
 from wirecheck.decode.peer import Conversation
+from wirecheck.judge.checks.listed_checks import check_of
 from wirecheck.judge.checks.page import remedy
 from wirecheck.story import harm
 from wirecheck.story.causes import requesters
-from wirecheck.story.entries import BLAMED, cause_sentences, origin
+from wirecheck.story.entries import BLAMED, origin
 from wirecheck.story.just_before import just_before
 from wirecheck.story.reading_options import dialects_read, reading_options
 from wirecheck.story.seen import Client, Recreation
@@ -61,13 +60,6 @@ CANNOT = {
 """What a client does not get to that is refused before its work begins."""
 OF_REQUESTS = frozenset({harm.NO_RESPONSE, harm.CLOSED, harm.CLOSED_WITHOUT_RESPONSE, harm.UNSUPPORTED})
 """Errors that a request has as a whole; others are counted by partition."""
-WITHOUT_ERROR = frozenset({
-    "ADM003", "CTL018", "CTL022", "CTL023", "GRP007", "TID003", "TID004", "TID006", "TID008", "TID009", "TID011",
-    "TID013", "TID015", "TID016", "TID018", "TID020", "TID021", "TID022",
-})  # fmt: skip
-"""Checks that find what no error code shows."""
-ENDED_BY_A_RESTART = frozenset({"CLI004", "CLI012", "FET001", "FET005", "FET007", "GRP005", "GRP015", "TID005"})
-"""Checks whose findings end when their clients are restarted."""
 REJECTED_NOW, REJECTED_BEFORE, WITHOUT = "are rejected", "were rejected", "get no response"
 NAMES_SHOWN = 3
 NO_HARM = CardHarm("", (), (), (), (), 0)
@@ -307,7 +299,7 @@ def loss(entry: Entry, context: CardContext) -> str:
     """What an entry's check says that may be lost, or which clients may be affected."""
     finding = context.findings[entry.findings[0]]
     words = {**finding.words, "clients": affected(entry, NO_HARM, context)}
-    known = sentences().get((finding.code, "unhurt"), ())
+    known = check_of(finding.code).sentences.get("unhurt", ())
     return next((filled(one.text, words) for one in known if all(words.get(name) for name in one.needs)), "")
 
 
@@ -467,7 +459,7 @@ LEADERLESS = "no working leader"
 def lacking(finding: Finding) -> Lack | None:
     """What partitions lack by a finding."""
     known = {name for name, value in finding.words.items() if value}
-    found = (one.text for one in sentences().get((finding.code, "lacks"), ()) if one.needs <= known)
+    found = (one.text for one in check_of(finding.code).sentences.get("lacks", ()) if one.needs <= known)
     return cast("Lack | None", next(found, None))
 
 
@@ -494,8 +486,7 @@ def cause_of(facts: CardFacts) -> CardCause:
     entry, finding, harms = facts.entry, facts.finding, facts.harms
     text = sentence("cause", facts)
     if text is None:
-        ends = entry.consequences and finding.code in cause_sentences()
-        called = origin(finding, dated=facts.context.dated) if ends else finding.summary.removesuffix(".")
+        called = origin(finding, dated=facts.context.dated) if entry.consequences else finding.summary.removesuffix(".")
         text = short_times(called, facts.context)
     if (more := entry.count - 1) and not names_all(facts):
         text += f" ({more:,} more like it)"
@@ -714,12 +705,6 @@ def below(card: Card, clients: int) -> Iterator[tuple[str, str]]:
 # action
 
 
-class Sentence(NamedTuple):
-    needs: frozenset[str]
-    """Words that it needs."""
-    text: str
-
-
 UNKNOWN_TOPIC = "no such topic"
 """What brokers report that do not know a topic, in place of its ID."""
 NO_RELEASE = {
@@ -730,8 +715,6 @@ NO_RELEASE = {
 """Client IDs that libraries have by default, or that name them, whose last release cannot read from Kafka 4: afkak
 21.5.0, kafka-node 5.0.0, no-kafka 3.4.4, pykafka 2.8.0 (November 2026).
 """
-OPTIONAL = frozenset({"by", "kept", "then"})
-"""Words that a sentence does without."""
 RECREATED, REJECTED, FORMER_LEADER = "TID001", "TID002", "FET007"
 """Its sentences name all of its clients; several of it are several topics."""
 NEVER_READ, OFFSETS_LOST = "GRP010", "GRP004"
@@ -739,20 +722,9 @@ RETURNED = "VER007"
 """Its sentence names all brokers, where every finding of the entry is of one."""
 
 
-@cache
-def sentences() -> Mapping[tuple[str, str], Sequence[Sentence]]:
-    """By code and part of the card, in their order. The first sentence whose words are all known is used."""
-    found: dict[tuple[str, str], list[Sentence]] = {}
-    for line in Path(__file__).with_name("card_sentences.tsv").read_text("ascii").splitlines()[1:]:
-        code, part, needs, text = line.split("\t")
-        fields = {name for _, name, *_ in Formatter().parse(text) if name} - OPTIONAL
-        found.setdefault((code, part), []).append(Sentence(frozenset({*fields, *needs.split()}), text))
-    return found
-
-
 def sentence(part: str, facts: CardFacts) -> str | None:
     """None if the finding lacks a word of each sentence."""
-    known = sentences().get((facts.finding.code, part))
+    known = check_of(facts.finding.code).sentences.get(part)
     if known is None:
         return None
     words = words_of(facts)
@@ -816,12 +788,12 @@ def action_of(facts: CardFacts) -> CardAction:
     """What to do about the cause, or, where each consequence needs its own, about these; hurt clients first."""
     entry = facts.entry
     ones = entry.consequences if any(one.own_next for one in entry.consequences) else (entry,)
-    first = sentence("action", facts) if entry not in ones else None
+    first = sentence("fix", facts) if entry not in ones else None
     forbids = acts("forbids", facts, (entry, *entry.consequences))
     others = [
         one
         for one in ones
-        if not (first and one.code in ENDED_BY_A_RESTART) and not forbids & acts("asks", facts, (one,))
+        if not (first and check_of(one.code).ended_by_a_restart) and not forbids & acts("asks", facts, (one,))
     ]
     others = as_one(others, facts.context)
     texts = [first, *(advice(facts.of(one)) for one in others)]
@@ -865,7 +837,7 @@ def number(text: str | None) -> int:
 
 
 def advice(facts: CardFacts) -> str:
-    return sentence("action", facts) or remedy(facts.finding.code)
+    return sentence("fix", facts) or remedy(facts.finding.code)
 
 
 def affected(entry: Entry, of: CardHarm, context: CardContext) -> str:
@@ -897,7 +869,7 @@ def narrowed(finding: Finding) -> str:
     """The options that leave of a topic's messages those with errors, or where there may be none those of the APIs that
     the finding's sides are.
     """
-    if finding.code not in WITHOUT_ERROR:
+    if not check_of(finding.code).shows_no_error:
         return " --error"
     return "".join(f" --api {api}" for api in sorted({side.api for side in finding.sides if side.api}))
 

@@ -5,12 +5,11 @@ they come.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from wirecheck.client_ids import is_internal
+from wirecheck.judge.checks.listed_checks import check_of
 from wirecheck.judge.checks.page import remedy
 from wirecheck.story.verdict import Entry, Finding
 from wirecheck.wording import DAY_NS, and_list, clock, filled
@@ -184,8 +183,9 @@ def sentence(finding: Finding, more: int, following: int, *, dated: bool) -> str
 
 
 def origin(finding: Finding, *, dated: bool) -> str:
-    """What a finding is called as a cause."""
-    return filled(cause_sentences()[finding.code].template, words(finding, dated=dated))
+    """What a finding is called as a cause: its summary, where the check has no other name for it."""
+    called = check_of(finding.code).as_a_cause
+    return filled(called.template, words(finding, dated=dated)) if called else finding.summary.removesuffix(".")
 
 
 ADVERTISES = "ApiVersions"
@@ -222,19 +222,5 @@ def remedies_of(findings: Iterable[Finding]) -> dict[str, str]:
 
 def all_ends_with(cause: Finding) -> bool:
     """Whether what follows from a finding ends with it; else each consequence needs something done of its own."""
-    ends = cause_sentences()[cause.code].ends
-    return ends == "yes" or (ends != "no" and bool(cause.words.get(ends)))
-
-
-class CauseSentence(NamedTuple):
-    """What a finding is called where others follow from it."""
-
-    ends: str
-    """Whether what follows ends with it: yes, no, or the word that such a finding has."""
-    template: str
-
-
-@cache
-def cause_sentences() -> Mapping[str, CauseSentence]:
-    lines = Path(__file__).with_name("cause_sentences.tsv").read_text("ascii").splitlines()
-    return {code: CauseSentence(ends, template) for code, ends, template in (line.split("\t") for line in lines[1:])}
+    called = check_of(cause.code).as_a_cause
+    return called is not None and (called.ends == "yes" or bool(cause.words.get(called.ends)))

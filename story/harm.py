@@ -1,20 +1,21 @@
 """Which clients are hurt by which finding: rejected and unanswered requests (the table of harms) with the findings that
 they follow from.
 
-Rule: nothing is guessed. A harm belongs to the entry of a finding that the table allows, whose relations all hold and
-whose time fits. A sure relation comes before one that is not, and a lower rank before a higher one. If none is sure,
-the card says "may". A harm that fits no finding stays in the table of harms only.
+Rule: nothing is guessed. A harm belongs to the entry of a finding whose check's page allows it, if all its relations
+hold and its time fits. A sure relation comes before one that is not, and a lower rank before a higher one. If none is
+sure, the card says "may". A harm that fits no finding stays in the table of harms only.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from itertools import product
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from wirecheck.decode.peer import Conversation
+from wirecheck.judge.checks.declaration import Hurts
+from wirecheck.judge.checks.listed_checks import LISTED
 from wirecheck.judge.not_rejections import is_protocols_own
 from wirecheck.lasting import goes_on, waits_on
 from wirecheck.story import causes
@@ -33,41 +34,14 @@ rule compares, are looked at: the earliest, which more harm can follow from than
 HURT = "hurt"
 CLOSED, UNSUPPORTED = "connection closed", "UNSUPPORTED_VERSION"
 NOT_KAFKA, CONTROLLER, UNREACHABLE = "no Kafka listener", "a controller", "connection refused"
-STATED = {"VER001": CLOSED, "CLI001": CLOSED, "CLI002": NOT_KAFKA, "CLI003": CONTROLLER, "WIR008": UNREACHABLE}
-"""Checks whose findings say themselves that a client gets nowhere, and how."""
 UNKNOWN_ID = "UNKNOWN_TOPIC_ID"
 NOT_FETCHED, NOT_WRITTEN, WRITES_WAIT = "nothing fetched", "nothing written", "writes wait"
 SAME_OFFSET, NEVER_READ, REBALANCING = "the same offset again", "records never read", "waits for members"
 NOT_ACCEPTED, EVERY_ABORTED = "nothing accepted", "every transaction aborted"
 
 
-class Stopped(NamedTuple):
-    """Work that ended, which the finding itself proves: mostly without an error of each request."""
-
-    api: str
-    """Empty where the finding names it."""
-    error: str
-    recovered: bool
-    """Whether the client works again: then that is the proof."""
-
-
-STOPPED = {
-    "FET008": Stopped("Fetch", NOT_FETCHED, False),
-    "GRP007": Stopped("Fetch", NOT_FETCHED, False),
-    "CLI005": Stopped("Produce", NOT_WRITTEN, True),
-    "CTL019": Stopped("Produce", WRITES_WAIT, False),
-    "CLI013": Stopped("EndTxn", EVERY_ABORTED, False),
-    "CLI004": Stopped("Fetch", NOT_FETCHED, False),
-    "GRP009": Stopped("Fetch", SAME_OFFSET, False),
-    "GRP010": Stopped("Fetch", NEVER_READ, True),
-    "GRP012": Stopped("JoinGroup", REBALANCING, False),
-    "GRP013": Stopped("ShareFetch", NOT_ACCEPTED, False),
-    "GRP015": Stopped("Fetch", NOT_FETCHED, False),
-    "TID012": Stopped("", UNKNOWN_ID, False),
-    "CLU002": Stopped("", UNKNOWN_ID, False),
-}
-"""Checks whose findings name a client that stopped."""
-SILENT = frozenset(one.error for one in STOPPED.values() if one.error != UNKNOWN_ID)
+KINDS_OF_HARM = {code: check.hurts for code, check in LISTED.items() if check.hurts is not None}
+SILENT = frozenset(one.outcome for one in KINDS_OF_HARM.values() if not one.always and one.outcome != UNKNOWN_ID)
 """In place of an error: what no response shows."""
 LEADER_NOT_AVAILABLE, STORAGE_ERROR = "LEADER_NOT_AVAILABLE", "KAFKA_STORAGE_ERROR"
 UNKNOWN_PARTITION = "UNKNOWN_TOPIC_OR_PARTITION"
@@ -78,29 +52,25 @@ NO_RESPONSE = "NO_RESPONSE"
 CLOSED_WITHOUT_RESPONSE = "CLOSED_WITHOUT_RESPONSE"
 CLOSED_AT_ONCE = "CONNECTION_CLOSED"
 """In place of an error: the answer to writes that ask for none (acks=0)."""
-WITHOUT_CODE = frozenset({*STATED.values(), *SILENT, NO_RESPONSE})
+WITHOUT_CODE = frozenset({*(one.outcome for one in KINDS_OF_HARM.values() if one.always), *SILENT, NO_RESPONSE})
 """What hurts a client though no message has an error code."""
 
 
 class Rule(NamedTuple):
+    """When harm belongs to findings of a check, as its page declares it."""
+
     code: str
     rank: int
     sure: bool
     """Else the finding may be the reason, and is named as that only."""
     relations: tuple[str, ...]
-    why: str
 
 
-@cache
-def relations() -> Mapping[str, tuple[Rule, ...]]:
-    """By check; one finding may have several kinds of harm."""
-    lines = Path(__file__).with_name("harm_relations.tsv").read_text("ascii").splitlines()[1:]
-    found = (line.split("\t") for line in lines)
-    rules: dict[str, tuple[Rule, ...]] = {}
-    for code, rank, certainty, names, why in found:
-        rule = Rule(code, int(rank), certainty == "sure", tuple(names.split(",")), why)
-        rules[code] = (*rules.get(code, ()), rule)
-    return rules
+RULES = {
+    code: tuple(Rule(code, one.rank, one.sure, one.relations) for one in check.explains)
+    for code, check in LISTED.items()
+}
+"""By check; one finding may have several kinds of harm."""
 
 
 def topics(one: Subject) -> set[Any]:
@@ -221,7 +191,7 @@ def by_entry(
         Reason.of(findings[name], findings[entry.findings[0]], place, rule)
         for place, entry in enumerate(entries)
         for name in entry.finding_ids
-        for rule in relations().get(findings[name].code, ())
+        for rule in RULES.get(findings[name].code, ())
     ]
     reasons.sort(key=lambda one: (one[:2], one.place))
     by_key: dict[Key, list[Reason]] = defaultdict(list)
@@ -257,22 +227,26 @@ def begins_ns(finding: Finding) -> int:
 
 def stated(finding: Finding) -> list[Harm]:
     """The harm that a finding states, by client; none where its check states none, or this finding does not."""
-    if finding.code in STOPPED:
-        return stopped(finding, STOPPED[finding.code])
-    if finding.code not in STATED:
+    found = KINDS_OF_HARM.get(finding.code)
+    if found is None:
         return []
+    return nothing_granted(finding, found) if found.always else stopped(finding, found)
+
+
+def nothing_granted(finding: Finding, found: Hurts) -> list[Harm]:
+    """Of clients that get nowhere at a server."""
     words = finding.words
     first = Conversation.of(finding.sides[0].connection or "").client.host if finding.sides else ""
     host = words.get("host") or first  # the first side may be what the server advertised to another client
-    closed = NO_RESPONSE if words.get("silent") else STATED[finding.code]
+    closed = NO_RESPONSE if words.get("silent") else found.outcome
     error = UNSUPPORTED if UNSUPPORTED in words.get("does", "") else closed
     api = " v".join(filter(None, (words.get(word, "") for word in ("api", "version"))))
-    where = "" if finding.code == "WIR008" else host  # its clients are on several hosts
+    where = "" if found.outcome == UNREACHABLE else host  # its clients are on several hosts
     return [hurt_by(finding, client, where, api, error) for client in finding.client_ids]
 
 
-def stopped(finding: Finding, work: Stopped) -> list[Harm]:
-    """The harm of clients whose work stopped: where the finding proves it, and so knows the client's host."""
+def stopped(finding: Finding, found: Hurts) -> list[Harm]:
+    """Of clients whose work stopped: where the finding proves it, and so knows the client's host."""
     words = finding.words
     if "hurt_host" not in words:
         return []
@@ -280,11 +254,11 @@ def stopped(finding: Finding, work: Stopped) -> list[Harm]:
         "topic": finding.topic,
         "topic_id": next(iter(finding.topic_ids), None),
         "partitions": (int(words["partition"]),) if "partition" in words else (),
-        "recovered": work.recovered or "recovered" in words,
+        "recovered": found.recovered or "recovered" in words,
         "granted_before": True,
     }
     return [
-        replace(hurt_by(finding, client, words["hurt_host"], work.api or words["api"], work.error), **about)
+        replace(hurt_by(finding, client, words["hurt_host"], found.api or words["api"], found.outcome), **about)
         for client in finding.client_ids
     ]
 

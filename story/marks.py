@@ -11,18 +11,14 @@ from dataclasses import replace
 
 from wirecheck.client_ids import is_of_node
 from wirecheck.judge.activity_states import FAILING, IN_PART, NOT_CAPTURED, STALLED, WORKING
-from wirecheck.judge.checks import catalogue
-from wirecheck.judge.checks.catalogue import CHECKS
+from wirecheck.judge.checks import declaration
+from wirecheck.judge.checks.listed_checks import check_of
 from wirecheck.story.cards import listed
 from wirecheck.story.harm import NEVER_READ, hurts, stated
 from wirecheck.story.seen import Activity, Client, ClientState, Cluster, Coverage
 from wirecheck.story.verdict import CardEntry, Finding, Harm, Mark, MarkKind, Marks, Verdict
 from wirecheck.wording import and_list, plural
 
-OUTAGES = frozenset(["CLU006", "CTL013", "LOG005"])
-"""Checks of events that leave no tick, though they contradict nothing and hurt no known client."""
-OUTAGE_S = 40.0
-"""Shorter times without any broker are a restart."""
 IN_DOUBT, SKIPPED = "in doubt", "skipped"
 AWAY = "agent_away_seconds"
 """The measure of times in which an agent was not there."""
@@ -45,7 +41,7 @@ def with_states(
     for key, state in states(activities, harms, found):
         if key not in worst or STATES.index(state.state) < STATES.index(worst[key].state):
             worst[key] = state
-    doubtful = (one for one in found if question(one.code) == catalogue.IN_DOUBT)
+    doubtful = (one for one in found if question(one.code) == declaration.IN_DOUBT)
     doubted = {name: one for one in doubtful for name in one.client_ids}
     every = [*clients]
     hosts = Counter(one.client_id for one in every)
@@ -112,12 +108,12 @@ def unexpected(result: Verdict) -> list[CardEntry]:
 
 
 def question(code: str) -> str:
-    """What a check is about; one of a later release is about agreement."""
-    return CHECKS[code].question if code in CHECKS else catalogue.AGREEMENT
+    """What a check is about."""
+    return check_of(code).question
 
 
 def is_of_work(code: str) -> bool:
-    return question(code) != catalogue.AGREEMENT
+    return question(code) != declaration.AGREEMENT
 
 
 def worst_kind(result: Verdict, *, of_work: bool) -> MarkKind:
@@ -134,7 +130,9 @@ def worst_kind(result: Verdict, *, of_work: bool) -> MarkKind:
 
 
 def is_outage(finding: Finding) -> bool:
-    return finding.code in OUTAGES and (finding.code != "CLU006" or finding.lasted_s >= OUTAGE_S)
+    """Whether it leaves no tick, though it contradicts nothing and hurts no known client."""
+    from_s = check_of(finding.code).no_tick_from_s
+    return from_s is not None and finding.lasted_s >= from_s
 
 
 def agreement(result: Verdict) -> Mark:

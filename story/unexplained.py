@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wirecheck.client_ids import is_internal
-from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.judge.checks.error_meanings import meaning_of
+from wirecheck.judge.checks.listed_checks import LISTED
 from wirecheck.judge.results.finding import identity
 from wirecheck.story import harm
 from wirecheck.story.entries import BLAMED, entries
@@ -71,7 +71,7 @@ def in_a_sentence(text: str) -> str:
 def finding_of(alike: Sequence[tuple[Harm, Row]]) -> dict[str, Any]:
     """One finding of all harms of one client, API and topic."""
     rows = [row for _, row in alike]
-    first, check = rows[0], CHECKS[CODE]
+    first, check = rows[0], LISTED[CODE]
     topic, client = first["topic"] or first["topic_id"], first["client_id"] or ""
     errors = sorted({error for one, _ in alike for error in harm.refusing(one)})
     first_ns, last_ns = min(row["first_seen"] for row in rows), max(row["last_seen"] for row in rows)

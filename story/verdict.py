@@ -19,9 +19,9 @@ from wirecheck.wording import rfc3339
 Kind = Literal["violation", "anomaly", "information", "visibility"]
 Engine = Literal["spark", "local"]
 Lack = Literal["no working leader", "one replica short", "its fetches are rejected"]
-"""As `card_sentences.tsv` has it."""
+"""As the pages of checks have it."""
 Act = Literal["restart brokers"]
-"""What a card may ask for, or forbid, as `card_sentences.tsv` has it."""
+"""What a card may ask for, or forbid, as the pages of checks have it."""
 PARTIAL_S = 30.0
 """A client for which something succeeds again within this time is refused in part."""
 ROUNDING_S = 0.002

@@ -31,7 +31,7 @@ MAY_IMPORT = {
         "capture.frames_file",
         "capture.frames_file_name",
     },
-    "dashboards": {"story", "decode.peer", "judge.checks.page"},
+    "dashboards": {"story", "decode.peer", "judge.checks.page", "judge.checks.listed_checks"},
     "session": {"capture", "decode", "judge", "questions", "story", "streaming", "dashboards"},
     "commands": {
         "capture",

@@ -49,12 +49,15 @@ OLD_NAME = re.compile(
     r"|somebody|nobody)(?:$|_)"
 )
 FENCED = re.compile(r"^ *```.*?^ *```|^( {4}|\t).*?$", re.DOTALL | re.MULTILINE)
+DECLARED = re.compile(r"^```check\n.*?^```", re.DOTALL | re.MULTILINE)
+SENTENCES = re.compile(r"^(?:says|cause|fix|unhurt|as a cause)[^:]*: ((?:.*)(?:\n .*)*)", re.MULTILINE)
+"""What a page declares that people read: sentences of findings, cards and causes."""
 TYPED = re.compile(r"`[^`\n]*`|\]\([^)]*\)|<[^>]*>|\{\{.*?\}\}|\{%.*?%\}|\{[^}\n]*\}|https?://\S+", re.DOTALL)
 """What is typed, printed or an address: not a text's own words."""
 PROMQL = re.compile(r"wirecheck_\w+[{\[(]|\bby ?\(|SELECT ")
 PAGES = ("*.md", "docs/**/*.md", "deploy/**/*.md", "dashboards/**/*.md", "examples/**/*.md", "[a-z]*/README.md")
 PAGES += ("judge/checks/pages/*.md",)
-TABLES = ("story/*.tsv", "judge/checks/*.tsv", "judge/claims/*.tsv", "dashboards/client_upgrades.tsv")
+TABLES = ("judge/checks/*.tsv", "judge/claims/*.tsv", "dashboards/client_upgrades.tsv")
 PRODUCT = (
     "capture",
     "commands",
@@ -72,7 +75,9 @@ PRODUCT = (
 def texts() -> Iterator[tuple[Path, str]]:
     """What users read, by file; names, code and placeholders are spaces."""
     for path in pages():
-        yield path, TYPED.sub(" ", FENCED.sub(" ", path.read_text("utf-8")))
+        text = path.read_text("utf-8")
+        yield path, TYPED.sub(" ", FENCED.sub(" ", text))
+        yield path, TYPED.sub(" ", "\n".join(SENTENCES.findall("".join(DECLARED.findall(text)))))
     for path in (path for pattern in TABLES for path in sorted(ROOT.glob(pattern))):
         sentences = (line.rpartition("\t")[2] for line in path.read_text("utf-8").splitlines())
         yield path, TYPED.sub(" ", "\n".join(sentences))

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from wirecheck.judge.checks import listed_checks
+from wirecheck.judge.checks.page import FAMILIES
 
 ROOT = Path(__file__).resolve().parent.parent
 BEGIN = {
@@ -60,7 +61,7 @@ INDEX, ERRORS = "CHECKS.md", "checks/errors.md"
 UNTITLED = {"README.md": "wirecheck", INDEX: "By code", ERRORS: "By Kafka's error names"}
 """What the navigation calls pages whose own title is too long for it."""
 LINK = re.compile(r"(?:\]\(|src(?:set)?=\")(?!\w+:|#)([^)#\"]+)")
-CODE = re.compile(r"\b(?:" + "|".join(listed_checks.FAMILIES) + r")\d{3}\b")
+CODE = re.compile(r"\b(?:" + "|".join(FAMILIES) + r")\d{3}\b")
 APART = re.compile(r"(^```.*?^```$|`[^`\n]*`|\[[^]\n]*\]\([^)\n]*\)|^#.*?$)", re.MULTILINE | re.DOTALL)
 """What no link is put into: fenced blocks, words in backticks, links, headings."""
 FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
@@ -144,7 +145,7 @@ def check_index() -> str:
     """What CHECKS.md says before its table, and the checks by family, each in a sentence that leads to its page."""
     lines = [(ROOT / INDEX).read_text("utf-8").partition("\n| code |")[0], ""]
     lines += ["To look up an error, see the [index by Kafka's error names](checks/errors.md).", ""]
-    for family, name in listed_checks.FAMILIES.items():
+    for family, name in FAMILIES.items():
         lines += [f"## {name}", "", "| check | kind | detects |", "|---|---|---|"]
         lines += [row(check) for check in listed_checks.LISTED.values() if check.code.startswith(family)]
         lines += [""]
@@ -237,7 +238,7 @@ def navigation(ready: Mapping[str, str]) -> list[object]:
     """Sections with their pages; checks and alerts are parts of the reference; other linked pages come last."""
     families = [
         {name: [check_path(code) for code in listed_checks.LISTED if code.startswith(family)]}
-        for family, name in listed_checks.FAMILIES.items()
+        for family, name in FAMILIES.items()
     ]
     checks = {"Checks": [*({UNTITLED[path]: path} for path in (INDEX, ERRORS)), *families]}
     sections: list[object] = []

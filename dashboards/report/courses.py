@@ -7,17 +7,14 @@ there are slots and 100 high; templates give it pixels and colors.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from wirecheck.judge.checks.listed_checks import LISTED
 from wirecheck.story.entries import BLAMED
 from wirecheck.story.verdict import Verdict
 
 Row = Mapping[str, Any]
 DRAWN = 6
 """Areas, and lines of one kind, at most: the most errors first, and of lines what a finding is about."""
-LINES = {
-    "LOG003": ("offsets", "broker", "metadata offset"),
-    "CTL001": ("epochs", "controller", "epoch of controllers"),
-}
-"""By code: kind of course, the word of the finding that names one of them, and the heading."""
+LINES = {code: check.course for code, check in LISTED.items() if check.course is not None}
 
 
 def outline(values: Sequence[int | None]) -> str:

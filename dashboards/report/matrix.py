@@ -8,13 +8,14 @@ from collections.abc import Iterable, Mapping
 from itertools import product
 from typing import Any
 
+from wirecheck.judge.checks.listed_checks import LISTED
 from wirecheck.story.seen import Client
 from wirecheck.story.verdict import Finding, Verdict
 
 Key = tuple[str, str | None, int | None]
 """Client ID, API and version."""
 ROWS_SHOWN = 150
-MARKING = {"VER001": "refused", "VER002": "refused", "VER005": "removed"}
+MARKING = {code: check.version_mark for code, check in LISTED.items() if check.version_mark}
 """Checks whose sides name an API and a version that a client should leave, and how its cell is marked."""
 
 

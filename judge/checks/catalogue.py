@@ -1,4 +1,5 @@
-"""The catalogue of checks: what exists, what each reads, and its function. Their pages: `listed_checks.py`.
+"""The catalogue of checks: what exists, what each reads, and its function. All that is known of each besides:
+`listed_checks.py`.
 
 Rule: a check reads what it declares and nothing else; every case of the lab is held against it. Of its own space it
 reads its own subject only; of topics, also the names and IDs that claims have with it in common. Besides, every check
@@ -38,7 +39,7 @@ from wirecheck.judge.checks import (
     versions,
     wire_checks,
 )
-from wirecheck.judge.checks.listed_checks import LISTED, NOTHING
+from wirecheck.judge.checks.listed_checks import LISTED
 from wirecheck.judge.claims.claim import Subject
 from wirecheck.judge.claims.kinds import KINDS as CLAIMS
 from wirecheck.judge.claims.kinds import SPACES
@@ -60,10 +61,6 @@ FAMILIES: Mapping[str, tuple[ModuleType, ...]] = {
     "WIR": (wire_checks, outages),
     "VIS": (wire_checks,),
 }
-AGREEMENT, WORK, IN_DOUBT = "agreement", "work", "work in doubt"
-"""Which of the verdict's two questions a check is about. In doubt: its clients may get nothing done, unless they are
-hurt anyway.
-"""
 Reads = frozenset[str]
 TOPIC, SEVERAL, WHATEVER, NEEDED = "topic", "several", "*", "!"
 OF_TOPIC = ("name:binding", "name:creation", "name:deletion", "id:deletion", "id:partition")
@@ -71,12 +68,12 @@ OF_TOPIC = ("name:binding", "name:creation", "name:deletion", "id:deletion", "id
 
 
 def declared(words: str) -> Reads:
-    """From `space:kind`, `space:*` for whatever is filed there, `topic` for a name's history, `-` for nothing. A word
-    may be marked as needed (`needed`); `several` is only ever marked, and read in a name's history.
+    """From `space:kind`, `space:*` for whatever is filed there, `topic` for a name's history. A word may be
+    marked as needed (`needed`); `several` is only ever marked, and read in a name's history.
     """
     found: set[str] = set()
     for word in words.replace(NEEDED, "").split():
-        found.update(OF_TOPIC if word == TOPIC else () if word in {NOTHING, SEVERAL} else (word,))
+        found.update(OF_TOPIC if word == TOPIC else () if word == SEVERAL else (word,))
     for word in found:
         space, _, kind = word.partition(":")
         filed = kind in CLAIMS and any(there == space for there, *_ in CLAIMS[kind].subjects)

@@ -1,31 +1,16 @@
-"""The catalogue as text: its lines, and each check's page as people read it. Nothing here judges.
+"""The catalogue as text: what each check declares, and its page as people read it. Nothing here judges.
 
 So what only prints, such as `wirecheck explain`, starts without the checks and what they import.
 """
 
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from textwrap import fill
-from typing import NamedTuple
 
 from wirecheck.judge.checks.cause_rules import rules
-from wirecheck.judge.checks.page import HEADINGS, WHAT_TO_DO, pages
+from wirecheck.judge.checks.declaration import AGREEMENT, IN_DOUBT, WORK, ListedCheck, declared
+from wirecheck.judge.checks.page import FAMILIES, HEADINGS, WHAT_TO_DO, Page, pages, written
 
-FAMILIES: Mapping[str, str] = {
-    "TID": "Topic IDs",
-    "VER": "Versions",
-    "FET": "Fetching",
-    "CTL": "Controllers, leaders and replicas",
-    "LOG": "The metadata log",
-    "GRP": "Groups, offsets and producers",
-    "ADM": "Topic administration",
-    "CLU": "Clusters",
-    "CLI": "Clients that get nowhere",
-    "DRF": "Draft dialects",
-    "WIR": "Messages on the wire",
-    "VIS": "Blind spots",
-}
 KINDS: Mapping[str, str] = {
     "violation": "Kafka's rules forbid it, or two sources contradict each other",
     "anomaly": "legal, but worth an operator's attention",
@@ -36,39 +21,24 @@ STATUSES: Mapping[str, str] = {
     "stable": "verified on captures of real clusters without false positives; messages and IDs stay",
     "preview": "verified on synthetic traffic only",
 }
-NOTHING = "-"
 SENTENCE = re.compile(r".*?[.](?= [A-Z`]|$)")
+LISTED: Mapping[str, ListedCheck] = {code: declared(page) for code, page in written().items()}
+OF_A_LATER_RELEASE = declared(
+    Page("", "", "kind: information\nstatus: preview\nquestion: agreement\none per: finding\nsays: -", "")
+)
 
 
-class ListedCheck(NamedTuple):
-    """One line of catalogue.tsv."""
-
-    code: str
-    name: str
-    kind: str
-    question: str
-    """agreement, work, or work in doubt."""
-    status: str
-    """preview or stable."""
-    spaces: tuple[str, ...]
-    """The spaces of the ledger whose subjects it looks at."""
-    reads: str
-    """What it reads of the ledger, there and elsewhere (`catalogue.declared`)."""
-    one_per: str
-    """What makes it one finding."""
-    summary: str
+LINES: Mapping[str, str] = {
+    check.code: check.line
+    for check in sorted(LISTED.values(), key=lambda one: (WORK, IN_DOUBT, AGREEMENT).index(one.question))
+    if check.line
+}
+"""By check the label of its line on the first screen, because no card shows what it finds: what stops work first."""
 
 
-def listed() -> dict[str, ListedCheck]:
-    lines = Path(__file__).with_name("catalogue.tsv").read_text("ascii").splitlines()
-    found = {}
-    for code, name, kind, question, status, spaces, reads, one_per, summary in (line.split("\t") for line in lines[1:]):
-        looks_at = () if spaces == NOTHING else tuple(spaces.split(","))
-        found[code] = ListedCheck(code, name, kind, question, status, looks_at, reads, one_per, summary)
-    return found
-
-
-LISTED = listed()
+def check_of(code: str) -> ListedCheck:
+    """The check of a finding; one of a later release, in results that it wrote, is about agreement."""
+    return LISTED.get(code, OF_A_LATER_RELEASE)
 
 
 def page(code: str) -> str:

@@ -30,7 +30,7 @@ from tests.judge import (
 )
 from tests.judge.lab import B1, B3, ID_1, ID_2, ID_3, Lab, exchanged, ns
 from tests.judge.recorded_reads import outspoken, recorded, undeclared
-from wirecheck.judge.checks import catalogue
+from wirecheck.judge.checks import catalogue, declaration
 from wirecheck.judge.claims.batch import Batch
 from wirecheck.judge.claims.extraction import claims
 
@@ -101,8 +101,8 @@ def test_case(code, case):
 def test_each_check_is_about_one_of_the_verdicts_questions():
     """The marks are made of it; who is in doubt is a client."""
     checks = catalogue.CHECKS.values()
-    assert {check.question for check in checks} == {catalogue.AGREEMENT, catalogue.WORK, catalogue.IN_DOUBT}
-    doubtful = [check for check in checks if check.question == catalogue.IN_DOUBT]
+    assert {check.question for check in checks} == {*declaration.QUESTIONS}
+    doubtful = [check for check in checks if check.question == declaration.IN_DOUBT]
     assert all("client" in check.one_per or "group" in check.one_per for check in doubtful)
 
 

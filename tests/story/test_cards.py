@@ -31,19 +31,17 @@ from wirecheck.commands.screen import legible
 from wirecheck.dashboards.terminal import card_lines
 from wirecheck.dashboards.verdict import besides, shown_card
 from wirecheck.document import document
-from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.judge.checks.cause_rules import rules
+from wirecheck.judge.checks.listed_checks import LISTED
 from wirecheck.judge.checks.page import remedy
 from wirecheck.story import harm, severity
 from wirecheck.story.cards import (
-    ENDED_BY_A_RESTART,
     NOT_AFFECTED,
     CardContext,
     below,
     clients_seen,
     impact,
     rejected,
-    sentences,
     state,
     with_cards,
 )
@@ -175,8 +173,9 @@ def test_a_member_that_waits_without_an_error_is_hurt():
 
 
 def test_what_a_restart_ends_is_what_the_sentences_say():
-    says = {code for (code, part), every in sentences().items() if part == "action" and "Restart {" in every[0].text}
-    assert {code for code in says if "{clients}" in sentences()[code, "action"][0].text} == ENDED_BY_A_RESTART
+    says = {code: one.sentences["fix"][0].text for code, one in LISTED.items() if "fix" in one.sentences}
+    ends = {code for code, text in says.items() if "Restart {" in text and "{clients}" in text}
+    assert ends == {code for code, one in LISTED.items() if one.ended_by_a_restart}
 
 
 ASKS = re.compile(
@@ -187,11 +186,11 @@ FORBIDS = re.compile(r"[Rr]estart no (broker|replica)|[Ss]tart no other replica|
 
 def test_each_sentence_that_asks_for_a_restart_or_forbids_one_says_so_in_its_row():
     """By the sentences of the cards, and by the pages' own words where a check has none."""
-    for code in CHECKS:
-        known = sentences()
-        texts = [one.text for one in known.get((code, "action"), ())] or [remedy(code)]
+    for code in LISTED:
+        known = LISTED[code].sentences
+        texts = [one.text for one in known.get("fix", ())] or [remedy(code)]
         for part, pattern in (("asks", ASKS), ("forbids", FORBIDS)):
-            typed = {one.text for one in known.get((code, part), ())} - {"none"}
+            typed = {one.text for one in known.get(part, ())} - {"none"}
             assert bool(typed) == any(map(pattern.search, texts)), (code, part, texts)
             assert typed <= {*get_args(Act)}
 
@@ -562,16 +561,13 @@ def test_a_client_that_keeps_the_leader_of_a_recreated_topic_did_not_keep_the_id
     assert card.cause.sentence.endswith("; reader kept the old topic ID; writer kept the old leader")
 
 
-def test_the_tables_name_checks_and_relations_that_there_are():
-    assert {*harm.relations(), *(code for code, _ in sentences())} <= CHECKS.keys()
-    assert {one.text for (_, part), every in sentences().items() if part == "lacks" for one in every} == {
-        *get_args(Lack)
-    }
-    for rule in (rule for each in harm.relations().values() for rule in each):
-        assert set(rule.relations) <= harm.KEYS.keys()
+def test_pages_name_relations_and_lacks_that_there_are():
+    lacks = {one.text for check in LISTED.values() for one in check.sentences.get("lacks", ())}
+    assert lacks == {*get_args(Lack)}
+    assert all(set(one.relations) <= harm.KEYS.keys() for check in LISTED.values() for one in check.explains)
     unsure = {rule.cause for rule in rules() if not rule.sure and rule.consequence in {"FET001", "TID005"}}
     assert unsure
-    every = [rule for code in unsure & harm.relations().keys() for rule in harm.relations()[code]]
+    every = [rule for code in unsure for rule in LISTED[code].explains]
     assert {"metadata broker" in rule.relations for rule in every if rule.sure} == {True}
 
 

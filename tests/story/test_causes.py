@@ -9,8 +9,8 @@ import pytest
 from tests.story.values import linked
 from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.judge.checks.cause_rules import rules
+from wirecheck.judge.checks.listed_checks import LISTED
 from wirecheck.story import causes
-from wirecheck.story.entries import cause_sentences
 
 NOON = dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC)
 OLD, NEW = "qC48IeRqScOXv2y8GPXuKw", "KHrEQJ4WSduMdJpyMZSmXg"
@@ -67,7 +67,7 @@ def test_the_table_names_checks_there_are_and_each_cause_has_a_sentence():
         assert {rule.cause, rule.consequence} <= set(CHECKS)
         assert set(rule.relations) <= set(causes.KEYS)
         assert rule.why.endswith(".")
-    assert {rule.cause for rule in rules()} == set(cause_sentences())
+    assert {rule.cause for rule in rules()} == {code for code, one in LISTED.items() if one.as_a_cause}
     pairs = [(rule.cause, rule.consequence) for rule in rules()]
     assert len(pairs) == len(set(pairs))
 

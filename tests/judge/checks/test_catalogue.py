@@ -14,9 +14,7 @@ BUILT = [*catalogue.CHECKS]
 
 
 def test_all_codes_of_the_catalogue_are_there_and_in_a_family():
-    codes = {
-        family: [code for code in catalogue.CHECKS if code.startswith(family)] for family in listed_checks.FAMILIES
-    }
+    codes = {family: [code for code in catalogue.CHECKS if code.startswith(family)] for family in page.FAMILIES}
     assert {code for found in codes.values() for code in found} == set(catalogue.CHECKS)
     assert all(found == sorted({*found}) for found in codes.values())  # a code that is given and not built leaves a gap
     assert all(re.fullmatch(rf"{family}\d{{3}}", code) for family, found in codes.items() for code in found)
@@ -37,8 +35,8 @@ def test_a_page_has_its_headings_in_order_and_words_under_each(code):
 def test_the_files_of_pages_have_every_check_under_its_family_and_nothing_else():
     """Every line of a file is a heading or of a paragraph that a page shows."""
     files = {path.stem: path.read_text() for path in sorted(Path(page.__file__).with_name("pages").iterdir())}
-    assert list(files) == sorted(listed_checks.FAMILIES)
-    for family, title in listed_checks.FAMILIES.items():
+    assert list(files) == sorted(page.FAMILIES)
+    for family, title in page.FAMILIES.items():
         head, *sections = files[family].split("\n\n## ")
         assert head == f"# {title}"
         codes = [code for code in catalogue.CHECKS if code.startswith(family)]
@@ -47,7 +45,9 @@ def test_the_files_of_pages_have_every_check_under_its_family_and_nothing_else()
         ]
         for code, section in zip(codes, sections, strict=True):
             shown = [f"**{heading}.** {words}" for heading, words in page.pages()[code].items()]
-            assert [" ".join(part.split()) for part in section.split("\n\n")[1:]] == shown
+            _, block, *paragraphs = section.split("\n\n")
+            assert re.fullmatch(r"```check\n.*\n```", block, re.DOTALL)
+            assert [" ".join(part.split()) for part in paragraphs] == shown
 
 
 @pytest.mark.parametrize("code", BUILT)
