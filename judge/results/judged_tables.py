@@ -160,7 +160,7 @@ CLUSTERS = ResultTable(
     "Clusters and their endpoints. One row per cluster.",
     columns("clusters"),
     rows={"server": "client_rows.clusters"},
-    reads={"server": "-"},
+    reads={"server": ""},
     order_by=("label", "cluster_id"),
 )
 COVERAGE = ResultTable(
