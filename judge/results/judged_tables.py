@@ -177,7 +177,7 @@ COVERAGE = ResultTable(
     reads={
         "connection": "connection:connection",
         "agent": "agent:mark",
-        **dict.fromkeys(("server", "name", "id", "client"), "-"),
+        **dict.fromkeys(("server", "name", "id", "client"), ""),
     },
 )
 """The JSON has its sums."""

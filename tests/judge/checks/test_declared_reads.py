@@ -118,7 +118,7 @@ def test_a_topic_is_several_where_more_than_one_id_or_name_is_stated(stated, is_
 def test_words_that_say_nothing_are_refused():
     assert catalogue.needed("topic id:use! id:binding") == {"id:use"}
     assert catalogue.declared("id:use! id:binding") == {"id:use", "id:binding"}
-    assert catalogue.declared("-") == frozenset()
+    assert catalogue.declared("") == frozenset()
     assert catalogue.declared("topic link:*") == {*OF_TOPIC, "link:*"}
     for word in ("orders", "id:absence", "nowhere:use"):
         with pytest.raises(ValueError, match="nothing of that kind"):
