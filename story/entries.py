@@ -11,6 +11,7 @@ from typing import Any
 from wirecheck.client_ids import is_internal
 from wirecheck.judge.checks.listed_checks import check_of
 from wirecheck.judge.checks.page import remedy
+from wirecheck.story.fields import ERRORS, SERVERS, SPEAKS, stated, statement
 from wirecheck.story.verdict import Entry, Finding
 from wirecheck.wording import DAY_NS, and_list, clock, filled
 
@@ -20,35 +21,6 @@ BLAMED = KINDS[:2]
 """Kinds of findings that need a look, the worse first."""
 MOST_SEPARATE = 12
 """More entries of one check than these are brought together even if topics, clients, brokers and hosts all differ."""
-
-
-def fields(names: str) -> frozenset[str]:
-    return frozenset(names.split())
-
-
-ERRORS = fields("actual check dialect error errors outcome reason rule tolerance why")
-"""Fields of summaries by which groups beyond MOST_SEPARATE are compared."""
-STATES = ERRORS | fields(
-    "after agent answer answered before bound but cannot created described does endpoint for former group had holder"
-    " host lacks latter may one other protocol ranges read restart sent server servers side step stuck unknown"
-    " unless went what who whose why"
-)
-"""Fields that make two findings different statements, whichever topic and client they are about."""
-SERVERS = fields("server servers")
-"""Fields of these that name a server: one fault of a client may be seen at several."""
-SPEAKS = fields(
-    "api apis asked_by_client broker by client controller key leader newer newest node range sender software version"
-    " versions voter where"
-)
-"""Fields that name the sender and the request: compared where findings differ in their topics only."""
-DIFFERS = fields(
-    "about adding address asked behind brokers bytes clients committed connections count current cut deliveries"
-    " directories earlier end ended epoch from gaps high highest how ids isr last lasted leaders left limit"
-    " longest_ms low minimum more names new offset offsets old one_brokers open other_brokers partition partitions"
-    " plain rate records replicas rounds seconds since subjects then time times to topic topic_id topics until"
-    " when which"
-)
-"""Fields in which findings that state the same may differ: times, counts, offsets, topics and their ids."""
 
 
 def entries(findings: Iterable[Finding], every: Iterable[Finding] = ()) -> list[Entry]:
@@ -133,8 +105,8 @@ def by_time(findings: Iterable[Finding]) -> list[Finding]:
 def equal(findings: Iterable[Finding], place: Callable[[Finding], Key]) -> list[list[Finding]]:
     """Findings of one place that state the same, the earliest first in each group."""
     groups = [[one] for one in by_time(findings)]
-    groups = together(groups, lambda one: (place(one), one.client_ids, stated(one, STATES | SPEAKS)))
-    groups = together(groups, lambda one: (place(one)[:-1], one.topic, one.topic_ids, stated(one, STATES)))
+    groups = together(groups, lambda one: (place(one), one.client_ids, stated(one, statement(one.code) | SPEAKS)))
+    groups = together(groups, lambda one: (place(one)[:-1], one.topic, one.topic_ids, stated(one, statement(one.code))))
     groups = at_several_servers(groups, place)
     counts = Counter(place(group[0])[:-1] for group in groups)
     too_many = [group for group in groups if counts[place(group[0])[:-1]] > MOST_SEPARATE]
@@ -158,17 +130,9 @@ def at_several_servers(groups: Iterable[list[Finding]], place: Callable[[Finding
     for group in groups:
         first, clients = group[0], tuple(sorted({client for one in group for client in one.client_ids}))
         clients = () if any(map(is_internal, clients)) or first.words.get("requester") else clients
-        about = (place(first)[:-1], first.topic, first.topic_ids, stated(first, STATES - SERVERS))
+        about = (place(first)[:-1], first.topic, first.topic_ids, stated(first, statement(first.code) - SERVERS))
         found.setdefault((clients, *about) if clients else (first.id,), []).extend(group)
     return list(map(by_time, found.values()))
-
-
-def stated(one: Finding, fields: frozenset[str]) -> Key:
-    """The values of these fields of the summary, without the topic's own name and IDs."""
-    found = [(name, value) for name, value in one.words.items() if name in fields]
-    for own in sorted(filter(None, (*one.topic_ids, one.topic)), key=len, reverse=True):
-        found = [(name, value.replace(own, "*")) for name, value in found]
-    return tuple(sorted(found))
 
 
 def sentence(finding: Finding, more: int, following: int, *, dated: bool) -> str:

@@ -95,6 +95,8 @@ class ListedCheck(NamedTuple):
     """What makes it one finding."""
     summary: str
     """The sentence of a finding."""
+    varies: frozenset[str]
+    """Fields of its sentence, besides those that vary by their names, in which findings that state the same differ."""
     sentences: Mapping[str, Sequence[Sentence]]
     """By part of a card (PARTS)."""
     explains: Sequence[Explains]
@@ -113,6 +115,11 @@ class ListedCheck(NamedTuple):
     version_mark: str
     """How the matrix of versions marks what its sides show; empty where it does not."""
     course: Course | None
+
+    @property
+    def fields(self) -> frozenset[str]:
+        """Of its sentence."""
+        return frozenset(FIELD.findall(self.summary))
 
 
 class Block:
@@ -167,6 +174,7 @@ def declared(page: Page) -> ListedCheck:
         reads=block.text("reads", ""),
         one_per=block.text("one per"),
         summary=block.text("says"),
+        varies=frozenset(block.text("varies", "").split()),
         sentences={part: sentences for part in PARTS if (sentences := tuple(sentences_of(block.each(part))))},
         explains=tuple(explains(words, value) for words, value in block.each("explains")),
         hurts=hurts(block.one("hurts")),

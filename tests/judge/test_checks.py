@@ -31,8 +31,10 @@ from tests.judge import (
 from tests.judge.lab import B1, B3, ID_1, ID_2, ID_3, Lab, exchanged, ns
 from tests.judge.recorded_reads import outspoken, recorded, undeclared
 from wirecheck.judge.checks import catalogue, declaration
+from wirecheck.judge.checks.listed_checks import LISTED
 from wirecheck.judge.claims.batch import Batch
 from wirecheck.judge.claims.extraction import claims
+from wirecheck.story.fields import ERRORS, statement
 
 MODULES = (
     cases_topic_ids, cases_versions, cases_fetching, cases_sessions, cases_control, cases_drafts, cases_offsets,
@@ -92,10 +94,17 @@ def test_case(code, case):
             assert "{" not in finding["summary"]
             assert len(finding["summary"].split()) <= MOST_WORDS or finding["code"] in LONG
             assert finding["first_seen"] <= finding["last_seen"]
+            assert numbers(finding).isdisjoint(statement(finding["code"])), "an amount varies: declare it"
     else:
         assert code not in {finding["code"] for finding in found}
     assert read(code, case).undeclared == set()
     assert read(code, case).outspoken == []
+
+
+def numbers(finding):
+    """Fields of its sentence that are amounts: numbers, but of errors and of another node."""
+    found = {word["name"] for word in finding["words"] if word["value"].replace(",", "").isdecimal()}
+    return found & LISTED[finding["code"]].fields - ERRORS - {"other"}
 
 
 def test_each_check_is_about_one_of_the_verdicts_questions():

@@ -3,13 +3,13 @@
 import datetime as dt
 import random
 from dataclasses import replace
-from string import Formatter
 
 from tests.story.test_causes import ASLEEP, BEHIND, NEW, OLD, found, side
 from tests.story.values import finding, findings
-from wirecheck.judge.checks.catalogue import CHECKS
+from wirecheck.judge.checks.listed_checks import LISTED
 from wirecheck.judge.checks.page import remedy
-from wirecheck.story.entries import DIFFERS, ERRORS, SPEAKS, STATES, entries, remedies_of
+from wirecheck.story.entries import entries, remedies_of
+from wirecheck.story.fields import ABOUT, ERRORS, SERVERS, SPEAKS, VARIES
 from wirecheck.wording import ns_of
 
 
@@ -194,20 +194,12 @@ def test_consequences_of_many_causes_that_are_not_listed_are_one_entry():
     assert entry.follows_from == "TID001 c00: Topic t0 was recreated at 12:01:00 (19 more like it)."
 
 
-def test_every_field_of_every_summary_is_of_one_kind():
-    fields = {field for check in CHECKS.values() for field in fields_of(check.summary)}
-    kinds = (STATES, SPEAKS, DIFFERS)
-    own = {"client", "topic", "topic_id", "brokers", "count"}
-    assert {field: sum(field in kind for kind in kinds) for field in fields} == dict.fromkeys(fields, 1)
-    assert frozenset().union(*kinds) <= fields | own
-    assert ERRORS < STATES
-
-
-def fields_of(template):
-    for _, field, form, _ in Formatter().parse(template):
-        if field:
-            yield field
-            yield from fields_of(form)
+def test_the_name_of_a_field_means_one_thing_and_a_check_has_it():
+    kinds = (ERRORS, SERVERS, SPEAKS, ABOUT, VARIES)
+    assert sum(map(len, kinds)) == len(frozenset().union(*kinds))
+    used = frozenset().union(*(check.fields for check in LISTED.values())) | {"dialect"}
+    assert frozenset().union(*kinds) <= used
+    assert all(check.varies <= check.fields - VARIES for check in LISTED.values())
 
 
 def test_a_consequence_has_the_remedy_of_the_cause_that_ends_it():
