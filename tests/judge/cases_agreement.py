@@ -3,7 +3,7 @@
 from tests.decode.log.batches import remove_topic, topic
 from tests.judge.agreement_kinds import KINDS
 from tests.judge.cases_control import id_bytes, log, node_beats, registers
-from tests.judge.lab import B1, B2, B3, ID_1, ID_2, ID_3, NO_ID
+from tests.judge.lab import B1, B2, B3, ID_1, ID_2, ID_3, NO_ID, disagrees_at
 from wirecheck.decode.layouts.program import Dialect
 
 TIMES = range(0, 120, 10)
@@ -24,6 +24,7 @@ def controllers_against_metadata(lab, times=TIMES):
         KINDS["metadata"].states(lab, [at + 2 + number for at in times], ID_2, server)
 
 
+@disagrees_at(2)
 def tid020_fires(lab):
     controllers_against_metadata(lab)
 
@@ -255,6 +256,7 @@ def unlisted_use(lab, lists=(("orders", ID_1),), *, server=B1, client_id="app", 
     lab.fetches(range(0, 130, 5), ID_2)
 
 
+@disagrees_at(0)
 def tid021_fires(lab):
     unlisted_use(lab)
 
@@ -353,6 +355,7 @@ def tid021_cannot_know(lab):
     unlisted_use(lab, at=[60])
 
 
+@disagrees_at(1)
 def tid022_fires(lab):
     lab.metadata(0, [("orders", ID_1)])
     talk = lab.talk(B1)

@@ -3,7 +3,7 @@
 import base64
 
 from tests.decode.log.batches import batch, topic
-from tests.judge.lab import B1, B2, B3, BROKERS, CLUSTER, ID_1, ID_2, ID_3, NO_ID, ns
+from tests.judge.lab import B1, B2, B3, BROKERS, CLUSTER, ID_1, ID_2, ID_3, NO_ID, disagrees_at, disagrees_later, ns
 
 
 def two_epochs(lab, error, at=20, **late):
@@ -12,6 +12,7 @@ def two_epochs(lab, error, at=20, **late):
     lab.control(at, "UpdateMetadata", [("orders", ID_1, 1)], controller=3, epoch=1, error=error, **late)
 
 
+@disagrees_at(20)
 def ctl001_fires(lab):
     two_epochs(lab, 11)
 
@@ -70,6 +71,7 @@ def leaders(lab, topic_id, one, other):
     lab.control(5, "UpdateMetadata", [("orders", topic_id, other[1], {"leader": other[0]})])
 
 
+@disagrees_at(5)
 def ctl002_fires(lab):
     leaders(lab, ID_1, (1, 4), (2, 4))
 
@@ -92,6 +94,7 @@ def replica_answers(lab, api, errors, times, client_id="1"):
         lab.until = max(lab.until, at)
 
 
+@disagrees_at(0)
 def ctl003_fires(lab):
     lab.metadata(0, [("orders", ID_1)])
     replica_answers(lab, "AlterPartition", [100] * 30, range(0, 90, 3))
@@ -109,6 +112,7 @@ def ctl003_cannot_know(lab):
         talk.ask(at, "AlterPartition", 0, {}, {"topics": [row]})
 
 
+@disagrees_at(0)
 def ctl009_fires(lab):
     replica_answers(lab, "AssignReplicasToDirs", [100] * 30, range(0, 90, 3))
 
@@ -129,6 +133,7 @@ def heartbeats_answered(lab, error, times):
         lab.until = max(lab.until, at)
 
 
+@disagrees_at(0)
 def ctl004_fires(lab):
     heartbeats_answered(lab, 77, range(0, 90, 2))
 
@@ -161,6 +166,7 @@ def registers(lab, incarnation, times, error=0, epoch=-1, host="10.0.0.14", brok
         lab.until = max(lab.until, at)
 
 
+@disagrees_at(30)
 def ctl012_fires(lab):
     """Refused while the first one lives, registered while that one is paused; then both act."""
     registers(lab, ID_1, [0], epoch=20)
@@ -240,6 +246,7 @@ def offline(lab, directories, error=0):
     lab.until = 20
 
 
+@disagrees_at(1)
 def ctl014_fires(lab):
     offline(lab, [ID_1])
 
@@ -292,6 +299,7 @@ def epochs(lab, *state_numbers, source="UpdateMetadata", topic_id=ID_1):
         lab.control(at, source, [("orders", topic_id, epoch)])
 
 
+@disagrees_at(60)
 def ctl005_fires(lab):
     epochs(lab, (0, 7), (60, 3))
 
@@ -312,6 +320,7 @@ def state(lab, at=0, until=60, **fields):
     lab.until = max(lab.until, until)
 
 
+@disagrees_at(0)
 def ctl006_fires(lab):
     state(lab, leader=9)
 
@@ -335,6 +344,7 @@ def ctl008_calls(lab, error, times):
         lab.until = max(lab.until, at)
 
 
+@disagrees_at(0)
 def ctl008_fires(lab):
     ctl008_calls(lab, 41, range(0, 90, 2))
 
@@ -372,6 +382,7 @@ def denied(lab, *, leader=2, times=range(0, 90, 5), later_epoch=None):
         written(talk, at, 6)
 
 
+@disagrees_at(0)
 def ctl010_fires(lab):
     denied(lab)
 
@@ -455,6 +466,7 @@ def followed(lab, asked, *, isr=(1, 3), session_epoch=0):
         talk.ask(at, "Fetch", 15, {**body, "topics": topics if not number else [topics[-1]]}, {"sessionId": 7})
 
 
+@disagrees_later("what stays away: from when it was due")
 def ctl011_fires(lab):
     followed(lab, [ID_2])
 
@@ -542,6 +554,7 @@ def stops(lab, name="orders", topic_id=ID_1, *, delete=True, epoch=5, version=3,
     lab.control(back, "UpdateMetadata", [(name, topic_id, 5, state)])
 
 
+@disagrees_later("what goes on after a change: from the change, since the state of a partition has two times, not all")
 def ctl007_fires(lab):
     stops(lab)
 
@@ -572,6 +585,7 @@ def full_orders(lab, topics, *, at=60, known=(1, 2, 3)):
     lab.until = max(lab.until, 120)
 
 
+@disagrees_at(60)
 def tid015_fires(lab):
     full_orders(lab, [("calm", ID_2, 5)])
 
@@ -618,6 +632,7 @@ def log001_case(lab, at, high_watermark=50):
     lab.metadata(at, [("orders", ID_1)], server=B2)
 
 
+@disagrees_later("what goes on after a change: from the change")
 def log001_fires(lab):
     log001_case(lab, 60)
     lab.metadata(100, [("orders", ID_1)], server=B2)
@@ -648,6 +663,7 @@ def beats(lab, broker, offsets, *, fenced=False):
         lab.until = max(lab.until, 2 * number)
 
 
+@disagrees_later("what stays away: from when it was last seen")
 def log003_fires(lab):
     beats(lab, 1, [100] * 60)
     beats(lab, 2, range(100, 160))
@@ -706,6 +722,7 @@ def ctl015_writes(lab, times, *, error=7, by_name=False, timeout_ms=30_000, good
     lab.until = max(times) + 10
 
 
+@disagrees_at(2)
 def ctl015_fires(lab):
     ctl015_writes(lab, range(2, 60, 3))
 
@@ -770,6 +787,7 @@ def tid019_asks(lab, times, *, used=True, by_name=False, client_id="writer"):
         lab.metadata(at, [("orders", None, 3)], talk=talks[number % 2])
 
 
+@disagrees_at(2)
 def tid019_fires(lab):
     tid019_asks(lab, range(2, 60, 3))
 
@@ -813,6 +831,7 @@ def tid019_cannot_know(lab):
     lab.fetches([1], ID_1, client_id="another")
 
 
+@disagrees_at(2)
 def ctl017_fires(lab):
     ctl015_writes(lab, range(2, 60, 3), error=19)
 
@@ -860,6 +879,7 @@ def ctl016_asks(lab, times, *, client_id="writer", writes=True, by_name=False, l
         lab.until = max(lab.until, at)
 
 
+@disagrees_at(2)
 def ctl016_fires(lab):
     ctl016_asks(lab, range(2, 60, 3))
 

@@ -1,7 +1,7 @@
 """Cases of what only drafts say."""
 
 from tests.judge.cases_agreement import listed
-from tests.judge.lab import B1, B2, ID_1, ID_2
+from tests.judge.lab import B1, B2, ID_1, ID_2, disagrees_at
 from wirecheck.decode.layouts.program import Dialect
 
 INCREMENTAL, FULL = 1, 2
@@ -38,6 +38,7 @@ def talk_of_drafts(lab):
     return lab
 
 
+@disagrees_at(20)
 def tid018_fires(lab):
     orders(talk_of_drafts(lab), [(ID_1, 4), (ID_2, 0)])
 
@@ -126,6 +127,7 @@ def taken_over(lab, kind, *, before=True):
     lab.until = 200
 
 
+@disagrees_at(60)
 def ctl021_fires(lab):
     taken_over(talk_of_drafts(lab), INCREMENTAL)
 
@@ -159,6 +161,7 @@ def creates(lab, server, *, kraft=False):
     lab.until = 150
 
 
+@disagrees_at(10)
 def ctl020_fires(lab):
     listed(lab)
     creates(lab, B2)

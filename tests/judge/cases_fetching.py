@@ -1,11 +1,12 @@
 """Cases of the FET, GRP, ADM and CLU checks, in bytes."""
 
-from tests.judge.lab import CLUSTER, ID_1, ID_2, NO_ID
+from tests.judge.lab import CLUSTER, ID_1, ID_2, NO_ID, disagrees_at
 
 OTHER_CLUSTER = "another-cluster-22-chr"
 LOG_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 
 
+@disagrees_at(1)
 def fet001_fires(lab):
     lab.metadata(0, [("orders", ID_1)])
     lab.fetches(range(1, 91, 2), ID_1, 100)
@@ -81,6 +82,7 @@ def top_level(lab, error, times):
         lab.until = max(lab.until, at)
 
 
+@disagrees_at(0)
 def fet002_fires(lab):
     top_level(lab, 106, range(0, 700, 100))
 
@@ -96,6 +98,7 @@ def fet002_cannot_know(lab):
     top_level(lab, 106, [5])
 
 
+@disagrees_at(0)
 def fet003_fires(lab):
     top_level(lab, 70, range(0, 90, 2))
 
@@ -117,6 +120,7 @@ def assigned(lab, at):
     lab.until = max(lab.until, at)
 
 
+@disagrees_at(60)
 def grp002_fires(lab):
     assigned(lab, 60)
 
@@ -136,6 +140,7 @@ def described(lab, name, topic_id=ID_1):
     lab.talk().ask(5, "ConsumerGroupDescribe", 0, {}, {"groups": [{"groupId": "readers", "members": [member]}]})
 
 
+@disagrees_at(5)
 def grp003_fires(lab):
     lab.metadata(0, [("orders", ID_1)])
     described(lab, "payments")
@@ -155,6 +160,7 @@ def asks(lab, version, *topics):
     lab.talk().ask(0, "Metadata", version, {"topics": list(topics)}, {"errorCode": 0} if version > 12 else {})
 
 
+@disagrees_at(0)
 def adm002_fires(lab):
     asks(lab, 10, {"topicId": ID_1, "name": None})
 
@@ -176,6 +182,7 @@ def raft(lab, cluster_id, error, client_id="raft-client-7"):
         talk.ask(at, "Fetch", 17, asked, {"errorCode": error})
 
 
+@disagrees_at(1)
 def clu001_fires(lab):
     raft(lab, OTHER_CLUSTER, 104)
 
@@ -202,6 +209,7 @@ def counted(lab, partition, refreshed=400):
     lab.metadata(refreshed, [("orders", ID_1)])
 
 
+@disagrees_at(1)
 def fet006_fires(lab):
     counted(lab, 3)
 
@@ -231,6 +239,7 @@ def creates(lab, *topics, timeout=1000, errors=(0, 0), version=4):
     lab.talk(client_id="admin").ask(0, "CreateTopics", version, request, response)
 
 
+@disagrees_at(0)
 def adm001_fires(lab):
     creates(lab, {"name": "a"}, {"name": "a"}, errors=(42,))
 

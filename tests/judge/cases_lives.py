@@ -5,7 +5,7 @@ import struct
 
 from tests.decode.log.batches import Batch, batch, crc32c, entry, record, remove_topic, topic
 from tests.judge.cases_control import id_bytes
-from tests.judge.lab import B1, B2, B3, CLUSTER, ID_1, ID_2, ID_3, NO_ID, START, S
+from tests.judge.lab import B1, B2, B3, CLUSTER, ID_1, ID_2, ID_3, NO_ID, START, S, disagrees_at
 
 LOG_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 CONTROL_BATCH = 0x20
@@ -61,6 +61,7 @@ def election(lab, recovering, high_watermark=60):
     lab.until = 60
 
 
+@disagrees_at(20)
 def ctl013_fires(lab):
     election(lab, recovering=True)
 
@@ -152,6 +153,7 @@ def tid017_near_miss__after_a_pause(lab):
     lab.until = 100
 
 
+@disagrees_at(40)
 def log004_fires(lab):
     restored(lab)
 
@@ -213,6 +215,7 @@ def log004_cannot_know(lab):
     lab.until = 60
 
 
+@disagrees_at(40)
 def log005_fires(lab):
     formatted_again(lab)
 
@@ -328,6 +331,7 @@ def renaming(lab, until=120, server_names=("a-orders", "a-own"), start=0):
     lab.until = until + 20
 
 
+@disagrees_at(0)
 def clu005_fires(lab):
     renaming(lab)
 
@@ -433,6 +437,7 @@ def switched(lab, first=20, second=60):
         lab.metadata(at, [("orders", ID_2)], brokers={B1: 1}, cluster_id=OTHER)
 
 
+@disagrees_at(61)
 def clu004_fires(lab):
     switched(lab)
 
@@ -503,6 +508,7 @@ def two_clusters(lab, alive=60, ids=(CLUSTER, CLUSTER), later=5.0):
                 lab.metadata(at, [("orders", topic_id)], server=one, brokers=brokers, cluster_id=cluster_id)
 
 
+@disagrees_at(6)
 def clu003_fires(lab):
     two_clusters(lab)
 

@@ -1,6 +1,6 @@
 """Cases of CTL018, in bytes: where a log ends, and what leaders state about it later."""
 
-from tests.judge.lab import B1, B2, CLUSTER, ID_1, ID_2
+from tests.judge.lab import B1, B2, CLUSTER, ID_1, ID_2, disagrees_later
 
 BY_NAME, BY_ID = 9, 13
 METADATA_LOG = "AAAAAAAAAAAAAAAAAAAAAQ"
@@ -47,6 +47,7 @@ def empty_disk(lab, *, version=BY_NAME, acks=-1, later=range(118, 162)):
     led(lab, max(later) + 1, epoch=1)
 
 
+@disagrees_later("known to 10 s, and says so")
 def ctl018_fires(lab):
     empty_disk(lab)
 

@@ -1,7 +1,7 @@
 """Partitions that come while a group reads their topic: three cases of GRP017 and its look-alikes."""
 
 from tests.judge.cases_unserved import READER, assignment
-from tests.judge.lab import B1, CLUSTER, ID_1
+from tests.judge.lab import B1, CLUSTER, ID_1, disagrees_at
 
 GREW, UNTIL = 30, 420
 
@@ -56,6 +56,7 @@ def grown(lab, *, until=UNTIL, others=range(GREW + 1, UNTIL, 5), before=1):
     fetches(lab, others, 1, client_id="other", host="10.0.0.8")
 
 
+@disagrees_at(30)
 def grp017_fires(lab):
     grown(lab)
     joins(lab, 1, (0,))

@@ -3,7 +3,7 @@
 from tests.decode.log.batches import remove_topic, topic
 from tests.decode.log.test_metadata_tables import partition
 from tests.judge.cases_control import id_bytes, log
-from tests.judge.lab import B1, B2, B3, ID_1, ID_2
+from tests.judge.lab import B1, B2, B3, ID_1, ID_2, disagrees_at
 from wirecheck.decode.connection.exchanges import RESPONSE_UNSEEN
 
 
@@ -21,6 +21,7 @@ def commits(lab, at, offset, version=8, topic_id=None, error=0):
     lab.until = max(lab.until, at)
 
 
+@disagrees_at(90)
 def grp001_fires(lab):
     """The new topic ends at 10 (the lab's high watermark)."""
     recreated(lab)
@@ -81,6 +82,7 @@ def offsets_of(lab, at, topic_id, offset, error=0, *, epoch=-1, version=10):
     lab.until = max(lab.until, at)
 
 
+@disagrees_at(60)
 def grp004_fires(lab):
     recreated(lab)
     commits(lab, 20, 500, 10, ID_1)
@@ -111,6 +113,7 @@ def fenced(lab, times, *, epochs=((0, 5), (400, 5))):
     lab.fetches(times, ID_1, 74)
 
 
+@disagrees_at(10)
 def fet005_fires(lab):
     fenced(lab, range(10, 100, 2))
     lab.fetches(range(10, 500, 20), ID_2, 75, client_id="other")
@@ -133,6 +136,7 @@ def denied_by_another(lab, error=6):
     lab.fetches(range(10, 110, 2), ID_1, error, server=B2)
 
 
+@disagrees_at(10)
 def fet007_fires(lab):
     denied_by_another(lab)
 
@@ -167,6 +171,7 @@ def fet007_cannot_know(lab):
     lab.fetches(range(10, 110, 2), ID_1, 6, server=B2)
 
 
+@disagrees_at(5)
 def log002_fires(lab):
     created, removed = topic("orders", id_bytes(ID_1)), remove_topic(id_bytes(ID_1))
     log(lab, 5, created, removed, created, high_watermark=50)
@@ -247,6 +252,7 @@ def grp006_asks(lab, times, *, error=15, version=4, client_id="reader", servers=
         lab.until = max(lab.until, at)
 
 
+@disagrees_at(2)
 def grp006_fires(lab):
     grp006_asks(lab, range(2, 60))
 
@@ -289,6 +295,7 @@ def states(lab, times, leader_epoch=0, topic_id=ID_2):
         lab.metadata(at, [("orders", topic_id, 0, leader_epoch)])
 
 
+@disagrees_at(80)
 def grp007_fires(lab):
     """The topic was recreated: its epochs begin again."""
     recreated(lab)

@@ -1,7 +1,7 @@
 """Cases of positions that stand, of records that are never read or read again, and of groups that wait, in bytes."""
 
 from tests.judge.cases_unserved import READER, assignment, in_session, lists_songs, member, next_member
-from tests.judge.lab import B1, ID_1, ID_2
+from tests.judge.lab import B1, ID_1, ID_2, disagrees_at, disagrees_later
 from wirecheck.decode.connection.exchanges import PENDING
 from wirecheck.decode.connection.framing.recognise import hash_of_client
 
@@ -92,6 +92,7 @@ def crashes(lab, times, offsets):
         fetches(lab, [(at + 0.3, offset, at)])
 
 
+@disagrees_at(20)
 def grp009_fires(lab):
     commits(lab, [5, 10], [5, 10])
     crashes(lab, range(20, 80, 5), [10] * 12)
@@ -170,6 +171,7 @@ def recreated(lab, begin=40):
     listed(lab, begin, ID_2)
 
 
+@disagrees_at(50)
 def grp010_fires(lab):
     """It keeps its offset across the recreation."""
     recreated(lab)
@@ -356,6 +358,7 @@ def leaves_behind(lab, *, stopped=30, left=45, until=120, times=()):
     lab.until = until
 
 
+@disagrees_at(45)
 def grp011_fires(lab):
     leaves_behind(lab)
 
@@ -406,6 +409,7 @@ def joins(lab, at, until, *, client_id="reader", outcome=PENDING, response=None,
     lab.until = until
 
 
+@disagrees_at(20)
 def grp012_fires(lab):
     member(lab, until=20)
     joins(lab, 20, 100, client_id="late")
@@ -440,6 +444,7 @@ def acknowledges(lab, times, kinds, client_id="reader"):
     lab.until = max(times) + 1
 
 
+@disagrees_at(2)
 def grp013_fires(lab):
     lists_songs(lab, 70)
     acknowledges(lab, range(1, 61, 2), [2] * 30)
@@ -476,6 +481,7 @@ def begins_before(lab, *, committed=True):
     fetches(lab, [(303 + n, n, 400) for n in range(20)])
 
 
+@disagrees_at(301)
 def grp014_fires(lab):
     begins_before(lab)
 
@@ -512,6 +518,7 @@ def hashed_name(name):
     return hash_of_client(name.encode(), len(name))[0]
 
 
+@disagrees_at(39)
 def cli009_fires(lab):
     """Nothing closes its connection."""
     reads_alone(lab)
@@ -576,6 +583,7 @@ def vanishes(lab, *, last=30, until=140, **facts):
     return talk
 
 
+@disagrees_at(29)
 def grp016_fires(lab):
     vanishes(lab)
 
@@ -639,6 +647,7 @@ def ends_rejected(lab, *, until=120, begin=40, topic=(ID_1, 13), **who):
     return talk
 
 
+@disagrees_at(38)
 def grp015_fires(lab):
     ends_rejected(lab)
 
@@ -710,6 +719,7 @@ def seeks_back(begin, until, offset):
     return [step for at in range(begin, until, 2) for step in [(at, offset, at), (at + 1, at, at)]]
 
 
+@disagrees_later("what stays away: known to 10 s")
 def cli011_fires(lab):
     """One record is handled again and again."""
     done = [(at, at) for at in range(3, 40, 2)]

@@ -2,7 +2,7 @@
 
 from tests.judge.cases_agreement import listed
 from tests.judge.cases_lives import A1, begins, shows, two_clusters, writes
-from tests.judge.lab import B1, B2, B3, CLUSTER
+from tests.judge.lab import B1, B2, B3, CLUSTER, disagrees_at
 
 LOG, NULL_ID = "__cluster_metadata", "AAAAAAAAAAAAAAAAAAAAAA"
 DIRECTORIES = {1: "Wv1mWcBnQd6yxmmS2rWhMQ", 2: "hk6M2Hb0T3iQH0oCkpvGJw", 3: "uLx0nXPqQPupj0yLkK7v0g"}
@@ -37,6 +37,7 @@ def votes(lab, at, candidate, epoch, server, voter=2, *, granted=True, pre_vote=
     lab.until = max(lab.until, at)
 
 
+@disagrees_at(10)
 def log006_fires(lab):
     for at in range(5, 60, 10):
         announces(lab, at, 2, 11, B1)
@@ -102,6 +103,7 @@ def log006_cannot_know(lab):
     lab.talk(B1, "raft-client-3", "10.0.0.3").ask(10, "BeginQuorumEpoch", 1, request, None)
 
 
+@disagrees_at(6)
 def log007_fires(lab):
     votes(lab, 5, 1, 11, B2)
     votes(lab, 6, 3, 11, B2)
@@ -159,6 +161,7 @@ def tid013_near_miss__a_refused_vote_about_another_topic(lab):
     lab.talk(B2, "raft-client-1", "10.0.0.1").ask(5, "BeginQuorumEpoch", 0, request, {"errorCode": 42, "topics": []})
 
 
+@disagrees_at(30)
 def log008_fires(lab):
     announces(lab, 5, 2, 12, B1)
     for at in range(30, 100, 10):

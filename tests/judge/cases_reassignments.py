@@ -1,6 +1,6 @@
 """Cases of reassignments, requested elections and accepted assignments: CTL022, CTL023, ADM003, in bytes."""
 
-from tests.judge.lab import B2, ID_1
+from tests.judge.lab import B2, ID_1, disagrees_at
 from wirecheck.decode.connection.exchanges import RESPONSE_UNSEEN
 
 
@@ -19,6 +19,7 @@ def listed(lab, times, adding=(4,), client_id="operator"):
         lab.until = max(lab.until, at)
 
 
+@disagrees_at(10)
 def ctl022_fires(lab):
     lab.metadata(0, [("orders", ID_1)])
     listed(lab, range(10, 700, 30), adding=(2,))
@@ -56,6 +57,7 @@ def elected(lab, *, error=0, kind=0, leader=2, epochs=(4, 4)):
     lab.talk(client_id="operator").ask(60, "ElectLeaders", 2, asked, answer)
 
 
+@disagrees_at(60)
 def ctl023_fires(lab):
     elected(lab)
 
@@ -91,6 +93,7 @@ def reassigned(lab, replicas, *, error=0, whole=0):
     talk.ask(1, "AlterPartitionReassignments", 0, {"topics": asked}, {"errorCode": whole, "responses": answer})
 
 
+@disagrees_at(1)
 def adm003_fires(lab):
     reassigned(lab, [1, 1, 2])
 

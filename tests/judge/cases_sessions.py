@@ -1,6 +1,6 @@
 """Cases of fetch sessions and of producers by name: FET003, FET004, GRP005, in bytes."""
 
-from tests.judge.lab import B1, B2, B3, ID_1, ID_2
+from tests.judge.lab import B1, B2, B3, ID_1, ID_2, disagrees_at, disagrees_later
 
 
 def listed(topics, version, number="partition", **more):
@@ -38,6 +38,7 @@ def forgets(lab, forgotten, **facts):
     session(lab, *begun((5, 1, {}, forgotten, {}), asked=ORDERS), **facts)
 
 
+@disagrees_at(5)
 def fet004_fires(lab):
     forgets(lab, {ID_1: [7]})
 
@@ -164,6 +165,7 @@ def crossed(lab, wrote_at=420, **facts):
     writes(lab, wrote_at, **facts)
 
 
+@disagrees_later("what goes on after a change: from the change")
 def grp005_fires(lab):
     crossed(lab)
     reports_id(lab, 330, ID_1)

@@ -1,6 +1,6 @@
 """Clients that ask without a pause: three cases of CLI012 and its look-alikes. A slot of 10 s begins at second 0."""
 
-from tests.judge.lab import B1, ID_1, ID_2
+from tests.judge.lab import B1, ID_1, ID_2, disagrees_at
 
 FAST_S = 30
 """Three slots."""
@@ -41,6 +41,7 @@ def writes(lab, times, error=0, talk=None):
     return talk
 
 
+@disagrees_at(0)
 def cli012_fires(lab):
     """Its topic was recreated, and it does not wait between two fetches."""
     fetches(lab, every(105), (ID_1, 100))

@@ -1,7 +1,7 @@
 """Cases of the TID checks, in bytes: one that fires, one that nearly does, one where nobody can know."""
 
 from tests.judge.cases_control import node_beats
-from tests.judge.lab import B1, B2, B3, ID_1, ID_2, ID_3, NO_ID, START
+from tests.judge.lab import B1, B2, B3, ID_1, ID_2, ID_3, NO_ID, START, disagrees_at, disagrees_later
 
 LOG_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 FIFTY = "AAAAAAAAAAAAAAAAAAAAMg"
@@ -14,6 +14,7 @@ def recreated(lab, born=40):
     lab.metadata(born, [("orders", ID_2)])
 
 
+@disagrees_at(35)
 def tid001_fires(lab):
     recreated(lab)
 
@@ -31,6 +32,7 @@ def tid001_cannot_know(lab):
     lab.metadata(40, [("orders", ID_2)])
 
 
+@disagrees_at(1)
 def tid002_fires(lab):
     lab.metadata(0, [("orders", ID_1)])
     lab.control(1, "LeaderAndIsr", [("orders", ID_1, 3)], server=B3, errors=[(ID_1, 103)])
@@ -95,6 +97,7 @@ def tid001_near_miss__created_and_deleted(lab):
     admin.ask(35, "DeleteTopics", 3, {"topicNames": ["orders"]}, {"responses": [{"name": "orders"}]})
 
 
+@disagrees_later("what goes on after a change: from the change")
 def tid003_fires(lab):
     both_ids(lab, 80)
 
@@ -161,6 +164,7 @@ def renumbered(lab, new_epoch, **facts):
     lab.control(60, "LeaderAndIsr", [("orders", ID_2, new_epoch)], epoch=2, errors=[(ID_2, 103)])
 
 
+@disagrees_at(60)
 def tid004_fires(lab):
     renumbered(lab, 4)
 
@@ -249,6 +253,7 @@ def dead_id_used(lab, until, **who):
     lab.fetches([*range(10, until, 10)], ID_1, 100, **who)
 
 
+@disagrees_later("what goes on after a change: from the next slot of 10 s that has a use, or the change")
 def tid005_fires(lab):
     dead_id_used(lab, 400)
 
@@ -275,6 +280,7 @@ def two_orders(lab, other, at=1.0, **more):
     lab.until = 100
 
 
+@disagrees_at(0.5)
 def tid006_fires(lab):
     two_orders(lab, ID_2, 0.5)
 
@@ -332,6 +338,7 @@ def answers(lab, one, other, times=range(40, 100, 2)):
         lab.metadata(at + 1, [other], server=B1)
 
 
+@disagrees_at(41)
 def tid007_fires(lab):
     answers(lab, ("orders", ID_1), ("orders", ID_2))
 
@@ -385,6 +392,7 @@ def tid007_cannot_know(lab):
         lab.metadata(at, [("orders", ID_2)], server="10.9.9.9:9092", cluster_id="another-cluster-22-cha", brokers={})
 
 
+@disagrees_at(5)
 def tid008_fires(lab):
     lab.metadata(0, [("orders", ID_1)])
     lab.metadata(5, [("payments", ID_1)])
@@ -400,6 +408,7 @@ def tid008_cannot_know(lab):
     lab.metadata(5, [("payments", ID_1, 29)])
 
 
+@disagrees_at(2)
 def tid009_fires(lab):
     lab.created(0, "orders", ID_1)
     lab.metadata(2, [("orders", ID_2)])
@@ -437,6 +446,7 @@ def tid009_cannot_know__whose_address_it_was(lab):
     created_in_one_of_two(lab, 60, 90)
 
 
+@disagrees_later("what goes on after a change: from the change")
 def tid010_fires(lab):
     lab.metadata(0, [("orders", ID_1)])
     lab.deleted(10, "orders", ID_1)
@@ -516,6 +526,7 @@ def tid010_cannot_know(lab):
     lab.metadata(60, [("orders", None)], version=9)
 
 
+@disagrees_at(0)
 def tid011_fires(lab):
     lab.control(0, "LeaderAndIsr", [("orders", NO_ID, 3)])
     lab.until = 60
@@ -534,6 +545,7 @@ def tid011_cannot_know(lab):
     lab.until = 60
 
 
+@disagrees_at(1)
 def tid012_fires(lab):
     lab.fetches([1, 2], NO_ID, 100)
 
@@ -557,6 +569,7 @@ def tid012_cannot_know(lab):
     lab.talk().ask(0, "Fetch", 12, {"topics": [{"topic": "orders", "partitions": [{}]}]}, {})
 
 
+@disagrees_at(0)
 def tid013_fires(lab):
     lab.metadata(0, [("orders", LOG_ID), ("payments", FIFTY)])
 
@@ -588,6 +601,7 @@ def tid013_cannot_know(lab):
     lab.metadata(0, [("orders", LOG_ID, 5)])
 
 
+@disagrees_at(0)
 def tid014_fires(lab):
     lab.fetches([0, 1], ID_1)
     lab.until = 60
@@ -612,6 +626,7 @@ def tid014_cannot_know(lab):
     lab.until = 10
 
 
+@disagrees_at(60)
 def tid016_fires(lab):
     lab.control(0, "LeaderAndIsr", [("orders", None, 3)], version=4)
     lab.control(60, "LeaderAndIsr", [("orders", ID_1, 3)], epoch=2)
@@ -630,6 +645,7 @@ def tid016_cannot_know(lab):
     lab.metadata(60, [("orders", ID_1)])
 
 
+@disagrees_later("what goes on after a change: from the next slot of 10 s that has a use, or the change")
 def tid017_fires(lab):
     dead_id_used(lab, 120, client_id="broker-2-fetcher-0", host="10.0.0.2")
 

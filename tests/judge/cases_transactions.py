@@ -1,6 +1,6 @@
 """Cases of FET008 and CLI013, in bytes: readers of committed records, and how transactions end."""
 
-from tests.judge.lab import B1, B2, ID_1
+from tests.judge.lab import B1, B2, ID_1, disagrees_at
 
 RECORDS = "AAAA"
 
@@ -40,6 +40,7 @@ def grows(at):
     return 100 + 7 * int(at)
 
 
+@disagrees_at(1)
 def fet008_fires(lab):
     lab.metadata(0, [("orders", ID_1)])
     reads(lab, range(1, 200, 3), lambda at: 100, grows)
@@ -148,6 +149,7 @@ def ends_transactions(lab, times, committed, *, error=0):
     lab.until = max(times) + 1
 
 
+@disagrees_at(1)
 def cli013_fires(lab):
     ends_transactions(lab, range(1, 61, 2), [False] * 30)
 

@@ -6,7 +6,7 @@ from tests.decode.log.batches import voters
 from tests.judge.cases_control import log_batch
 from tests.judge.cases_versions import ranges
 from tests.judge.cases_wire import DEAD
-from tests.judge.lab import B1, B2, B3, BROKERS, CLUSTER, ID_1, ID_2, ID_3, ns
+from tests.judge.lab import B1, B2, B3, BROKERS, CLUSTER, ID_1, ID_2, ID_3, disagrees_at, ns
 from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT
 
 EVIL = "10.66.6.6"
@@ -65,6 +65,7 @@ def outside(talk, at=10):
     return talk.ask(at + 1, "Produce", 11, {}, outcome=CLOSED_BY_CLIENT)
 
 
+@disagrees_at(10)
 def clu002_fires(lab):
     cluster(lab)
     for use in (newer, malformed, foreign_id, stale, order, outside):

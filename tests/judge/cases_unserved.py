@@ -4,7 +4,7 @@ import base64
 import struct
 
 from tests.judge.cases_versions import ranges
-from tests.judge.lab import B1, B2, CLUSTER, ID_1, ID_2, ns
+from tests.judge.lab import B1, B2, CLUSTER, ID_1, ID_2, disagrees_at, disagrees_later, ns
 from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, CLOSED_BY_SERVER, NO_RESPONSE_DUE
 from wirecheck.decode.connection.framing.recognise import hash_of_client
 
@@ -39,6 +39,7 @@ def served(lab, until, host="10.0.0.8"):
         lab.metadata(at, talk=lab.talk(client_id="other", host=host))
 
 
+@disagrees_at(1)
 def cli001_fires(lab):
     shut_out(lab)
     served(lab, 30)
@@ -188,6 +189,7 @@ def other_protocol(lab, protocol, count=4, **facts):
     lab.until = 60
 
 
+@disagrees_at(1)
 def cli002_fires(lab):
     other_protocol(lab, "http")
 
@@ -225,6 +227,7 @@ def at_a_controller(lab, times=1):
     lab.until = 90
 
 
+@disagrees_at(1)
 def cli003_fires(lab):
     at_a_controller(lab)
 
@@ -307,6 +310,7 @@ def writer(lab, error=3, until=60, after=()):
     lab.until = until + 70
 
 
+@disagrees_later("what stays away: from the last answer")
 def cli005_fires(lab):
     writer(lab)
 
@@ -394,6 +398,7 @@ def cli005_cannot_know(lab):
 # CLI006
 
 
+@disagrees_at(20)
 def cli006_fires(lab):
     """An ACL was removed."""
     talk = connected(lab)
@@ -528,6 +533,7 @@ def waits(lab, begin=10, until=30, every=0.5, server=B1, answers=False, gives_up
     lab.until = until + 60
 
 
+@disagrees_at(10)
 def ctl019_fires(lab):
     waits(lab)
     served(lab, 60)
@@ -571,6 +577,7 @@ def finds_its_coordinator(lab, then=(), **facts):
     lab.until = 120
 
 
+@disagrees_at(3)
 def cli008_fires(lab):
     finds_its_coordinator(lab)
 
@@ -695,6 +702,7 @@ def cli010_near_miss__a_login_that_is_granted_later(lab):
     logs_in(lab, 34, 0)
 
 
+@disagrees_at(4)
 def cli010_fires(lab):
     """GROUP_AUTHORIZATION_FAILED, once."""
     ends(lab, 30)
@@ -803,6 +811,7 @@ def throttled(lab, waits_ms, every=2, client_id="app"):
         talk.ask(number * every, "Produce", 9, asked, answer)
 
 
+@disagrees_at(6)
 def cli007_fires(lab):
     throttled(lab, [0, 0, 0, *range(100, 4000, 100), 0])
 
@@ -934,6 +943,7 @@ def commits_offsets(lab, times, offsets):
         talk.ask(at, "OffsetCommit", 8, {**READER, "topics": [{"name": "songs", "partitions": rows}]}, answer)
 
 
+@disagrees_later("what stays away: from when it was due")
 def cli004_fires(lab):
     """It never fetches."""
     lists_songs(lab)
@@ -1261,6 +1271,7 @@ def leaves(talk, times, *, again=True, version=5):
             talk.ask(at + 10, "JoinGroup", 7, join, joined)
 
 
+@disagrees_at(310)
 def grp008_fires(lab):
     leaves(member(lab, until=30), [310, 620, 930])
     lab.until = 950

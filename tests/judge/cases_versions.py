@@ -1,6 +1,6 @@
 """Cases of the VER checks, in bytes. Ranges are those of real releases."""
 
-from tests.judge.lab import B1, B2, B3, BROKERS, CLUSTER, ID_1, ID_2, NO_ID, ns
+from tests.judge.lab import B1, B2, B3, BROKERS, CLUSTER, ID_1, ID_2, NO_ID, disagrees_at, disagrees_later, ns
 from wirecheck.decode import schemas
 from wirecheck.decode.api_names import key_of
 from wirecheck.decode.connection.exchanges import (
@@ -20,6 +20,7 @@ def modern(lab, **more):
     lab.versions(0, {**ranges("4.4.0"), 0: (0, 13)}, **more)
 
 
+@disagrees_at(10)
 def ver001_fires(lab):
     modern(lab)
     for at in (10, 11):
@@ -188,6 +189,7 @@ def negotiated(lab, supported, version, at=1):
     return talk.ask(at, "Fetch", version, asked, {"responses": []})
 
 
+@disagrees_later("a connection counts its versions without their times: from its beginning")
 def ver002_fires(lab):
     negotiated(lab, ranges("2.8.2", "Z"), 16)
 
@@ -211,6 +213,7 @@ def orders(lab, leader_and_isr, update_metadata, controller=3, epoch=1):
     lab.control(at, "UpdateMetadata", [("t", None, 1)], version=update_metadata, controller=controller, epoch=epoch)
 
 
+@disagrees_at(1)
 def ver003_fires(lab):
     orders(lab, 4, 8)
 
@@ -265,6 +268,7 @@ def follows(lab, version, times, server=B1, broker=2):
         lab.until = max(lab.until, at)
 
 
+@disagrees_at(60)
 def ver004_fires(lab):
     """Some topics have ids, and one is named without."""
     follows(lab, 13, [0, 10])
@@ -298,6 +302,7 @@ def ver004_cannot_know(lab):
     lab.metadata(80, [("orders", ID_1), ("lost", NO_ID)])
 
 
+@disagrees_at(0)
 def ver005_fires(lab):
     lab.talk(client_id="old").ask(0, "Fetch", 3, {}, {})
 
@@ -317,6 +322,7 @@ def taken_over(lab, zookeeper_at):
     lab.control(zookeeper_at, "UpdateMetadata", [("t", ID_1, 1)], epoch=4)
 
 
+@disagrees_later("what goes on after a change: from the change")
 def ver006_fires(lab):
     taken_over(lab, 60)
 
@@ -358,6 +364,7 @@ def restarted(lab, before, after):
     lab.versions(60, after)
 
 
+@disagrees_at(60)
 def ver007_fires(lab):
     restarted(lab, ranges("3.9.1"), ranges("3.7.2"))
 
@@ -398,6 +405,7 @@ def of_releases(lab, *releases, until=7200):
             lab.versions(at + 1, ranges(release), server=server)
 
 
+@disagrees_at(1)
 def ver010_fires(lab):
     of_releases(lab, "3.9.1", "3.9.1", "3.4.1")
 
@@ -432,6 +440,7 @@ def with_features(lab, server, level, *, epoch=500, high=21, times=(0, 60, 120))
         talk.ask(at, "ApiVersions", 3, {"clientSoftwareName": "x", "clientSoftwareVersion": "1"}, answer)
 
 
+@disagrees_at(0)
 def ver011_fires(lab):
     lab.metadata(0, brokers=BROKERS)
     for server, level in ((B1, 20), (B2, 20), (B3, 14)):
@@ -521,6 +530,7 @@ def ver008_cannot_know__behind_a_balancer(lab):
     balanced(lab, [(2, CLUSTER), (30, CLUSTER), (70, "other-cluster-id-22-ch")])
 
 
+@disagrees_at(60)
 def ver008_fires(lab):
     restarted(lab, ranges("3.7.2"), ranges("3.9.1"))
 
@@ -630,6 +640,7 @@ def pretends(lab, api, version, limit, *, body=None, outcome=None, host="10.0.5.
     return talk
 
 
+@disagrees_later("a connection counts its versions without their times: from its beginning")
 def clu007_fires(lab):
     pretends(lab, "LeaderAndIsr", 7, 5)
 
@@ -736,6 +747,7 @@ def ver003_near_miss__levels_of_a_fork(lab):
     lab.versions(0, {**ranges("3.9.1", "Z"), 10000: (0, 3)})
 
 
+@disagrees_at(0)
 def ver009_fires(lab):
     lab.metadata(0)
     lab.versions(0, {**ranges("4.4.0"), 1: (4, 99)})

@@ -1,6 +1,6 @@
 """Cases of the WIR, VIS and DRF checks, in bytes."""
 
-from tests.judge.lab import B1, B2, B3, BROKERS, CLUSTER, ID_1, START, ns
+from tests.judge.lab import B1, B2, B3, BROKERS, CLUSTER, ID_1, START, disagrees_at, disagrees_later, ns
 from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, CLOSED_BY_SERVER, NO_RESPONSE_DUE, ORPHAN, PENDING
 from wirecheck.decode.layouts.program import Dialect
 
@@ -14,6 +14,7 @@ def broken(talk, number, tail, *, spare=0):
     return talk
 
 
+@disagrees_at(0)
 def wir003_fires(lab):
     broken(lab.metadata(0, [("orders", None)]), 1, b"\0\0")
 
@@ -66,6 +67,7 @@ def unreadable(lab, key, version):
         talk.messages[number] = (data, side, key, version, *rest)
 
 
+@disagrees_at(0)
 def wir004_fires(lab):
     unreadable(lab, 120, 0)
 
@@ -80,6 +82,7 @@ def wir004_cannot_know(lab):
     talk.messages, talk.exchanges = talk.messages[1:], [(-1, 0, 2)]
 
 
+@disagrees_at(0)
 def wir005_fires(lab):
     unreadable(lab, 3, 30)
 
@@ -87,6 +90,7 @@ def wir005_fires(lab):
 wir005_near_miss, wir005_cannot_know = wir004_near_miss, wir004_cannot_know
 
 
+@disagrees_at(0)
 def wir006_fires(lab):
     talk = lab.talk(client_id="rdkafka").ask(0, "Metadata", 12, {"topics": None}, {"clusterId": None})
     data, *rest = talk.messages[0]
@@ -122,6 +126,7 @@ def stray(lab, **facts):
     talk.exchanges.append((-1, 2, ORPHAN))
 
 
+@disagrees_at(0)
 def wir001_fires(lab):
     stray(lab)
 
@@ -141,6 +146,7 @@ def swapped(lab, **facts):
     talk.early = {1}
 
 
+@disagrees_at(1)
 def wir002_fires(lab):
     swapped(lab)
 
@@ -156,6 +162,7 @@ def wir002_cannot_know(lab):
     swapped(lab, from_start=False)
 
 
+@disagrees_at(0)
 def vis001_fires(lab):
     lab.metadata(0).facts.update(gaps=((START, 1, 1448),), unseen_response_bytes=1448)
 
@@ -171,6 +178,7 @@ def vis001_near_miss(lab):
 vis001_cannot_know = vis001_near_miss
 
 
+@disagrees_at(0)
 def vis002_fires(lab):
     lab.metadata(0).facts.update(from_start=False)
 
@@ -184,6 +192,7 @@ def vis002_cannot_know(lab):
     lab.metadata(0).facts.update(from_start=False, protocol="other")
 
 
+@disagrees_at(0)
 def vis003_fires(lab):
     lab.metadata(0).facts.update(protocol="tls")
 
@@ -208,6 +217,7 @@ def open_at_close(lab, api, closed, version=12, **request):
     lab.until = max(lab.until, closed + 1)
 
 
+@disagrees_at(0)
 def vis004_fires(lab):
     open_at_close(lab, "Metadata", 80, topics=None)
     lab.talk().ask(0, "Fetch", 12, {"maxWaitMs": 500}, outcome=PENDING)
@@ -241,6 +251,7 @@ def given_up(lab, api="Produce", version=9, *, waited=30.1, times=(10, 41), clie
         lab.until = max(lab.until, talk.closed + 1)
 
 
+@disagrees_at(10)
 def wir007_fires(lab):
     given_up(lab, "ApiVersions", 3)
 
@@ -339,6 +350,7 @@ def foreign(lab, **facts):
     return talk
 
 
+@disagrees_at(0)
 def vis007_fires(lab):
     foreign(lab)
 
@@ -377,6 +389,7 @@ def two_agents(lab, behind, *, ended):
     lab.agents = {"one": (200, True), "two": (behind, ended)}
 
 
+@disagrees_at(0)
 def vis005_fires(lab):
     two_agents(lab, 20, ended=False)
 
@@ -390,6 +403,7 @@ def vis005_cannot_know(lab):
     two_agents(lab, 20, ended=True)
 
 
+@disagrees_at(0)
 def vis006_fires(lab):
     lab.metadata(0, [("orders", ID_1)])
     lab.planted = ("TID013",)
@@ -413,6 +427,7 @@ def drafted(lab, error=0):
     talk.drafted(0, "StopReplica", 2, {}, {"errorCode": error})
 
 
+@disagrees_at(0)
 def drf001_fires(lab):
     drafted(lab)
 
@@ -424,6 +439,7 @@ def drf001_near_miss(lab):
 drf001_cannot_know = drf001_near_miss
 
 
+@disagrees_at(0)
 def drf002_fires(lab):
     lab.metadata(0, [("orders", None, 1003)], version=9)
 
@@ -451,6 +467,7 @@ def waiting(lab, sent, answered_at, api="Metadata", version=12, **request):
     lab.talk().ask(sent, api, version, request, {}, answered_in=answered_at - sent)
 
 
+@disagrees_at(22)
 def vis008_fires(lab):
     """20 s of silence, then two clients get what they had waited for."""
     served(lab, [*range(20), 41, 42, 43])
@@ -508,6 +525,7 @@ def wir008_refuses(lab, times, *, named_until=90, **facts):
         lab.talk(DEAD, over=True, close_ns=ns(at), **{"closed_by": "server-rst", **facts})
 
 
+@disagrees_at(10)
 def wir008_fires(lab):
     wir008_refuses(lab, range(10, 80, 3))
 
@@ -611,6 +629,7 @@ def wir009_refuses(lab, times, *, endpoint=NOWHERE, host="10.0.0.9", **facts):
         lab.talk(endpoint, None, host, over=True, close_ns=ns(at), **{"closed_by": "server-rst", **facts})
 
 
+@disagrees_at(10)
 def wir009_fires(lab):
     wir009_refuses(lab, range(10, 66))
     (found,) = lab.findings("WIR009")
@@ -668,6 +687,7 @@ def begins_tls(lab, times, *, host="10.0.0.9", unfinished=True, **facts):
         lab.talk(B1, None, host, **how).closed = at
 
 
+@disagrees_at(10)
 def wir010_fires(lab):
     begins_tls(lab, range(10, 76))
 
@@ -707,6 +727,7 @@ def restarted(lab, pauses, *, until=200, brokers=BROKERS):
     lab.until = until
 
 
+@disagrees_later("what stays away: from the last answer of any broker")
 def clu006_fires(lab):
     restarted(lab, {B1: (20, 110), B2: (22, 112), B3: (21, 115)})
     (found,) = lab.findings("CLU006")

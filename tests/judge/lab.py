@@ -34,6 +34,26 @@ B1, B2, B3 = "10.0.0.1:9092", "10.0.0.2:9092", "10.0.0.3:9092"
 BROKERS = {B1: 1, B2: 2, B3: 3}
 
 
+def disagrees_at(second):
+    """Of a case that fires, when the first message that disagrees is sent: no finding begins before."""
+
+    def marked(case):
+        case.disagrees_at_s = second
+        return case
+
+    return marked
+
+
+def disagrees_later(reason):
+    """Of a case that fires, why its findings may begin before the first message that disagrees."""
+
+    def marked(case):
+        case.disagrees_later = reason
+        return case
+
+    return marked
+
+
 class Still:
     """In place of a random generator: zeros, empty, nothing optional."""
 
