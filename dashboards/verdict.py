@@ -11,7 +11,6 @@ from wirecheck.judge.checks.listed_checks import LINES
 from wirecheck.story.cards import MOST_CARDS, below, cannot, clients_seen, listed, state
 from wirecheck.story.entries import BLAMED, KINDS
 from wirecheck.story.expectations import remarks
-from wirecheck.story.harm import HURT
 from wirecheck.story.marks import AWAY, failing_clients, marks_of
 from wirecheck.story.seen import Cluster, Coverage, NotKept
 from wirecheck.story.severity import names
@@ -190,21 +189,6 @@ def not_compared(coverage: Coverage) -> list[str]:
     return [f"{', '.join(found)} of an unknown cluster not compared"] if found else []
 
 
-def refused_besides(result: Verdict) -> str:
-    """Which clients are blocked by errors that no finding explains, such as missing ACLs; empty without any, or where
-    cards do not name all of theirs.
-    """
-    harms = [entry.card.harm for entry in result.entries]
-    if result.not_listed or any(harm.others for harm in harms):
-        return ""
-    known = {client.client_id for harm in harms for client in (*harm.clients, *harm.briefly)}
-    hurt = [(one.client_id, one.errors) for one in result.harms if one.level == HURT and not one.is_partial]
-    blocked = [(name, found) for name, found in hurt if name and name not in known]
-    errors = ", ".join(sorted({error for _, found in blocked for error in found}))
-    names = sorted({name for name, _ in blocked})
-    return f"{listed(names)}, which no finding explains ({errors}): wirecheck errors" if names else ""
-
-
 def too_young(result: Verdict) -> str:
     """Which clients fail, too young for a card: their last requests were not granted."""
     found = failing_clients(result)
@@ -233,11 +217,9 @@ def notes(result: Verdict) -> str:
 
 
 def besides(result: Verdict) -> Iterator[tuple[str, str]]:
-    """Label and text of what is on no card: clients that no finding explains, what was expected, notes if
-    there is no card, LINES, and clocks that were set.
+    """Label and text of what is on no card: clients that may be about to fail, what was expected, notes if there is no
+    card, LINES, and clocks that were set. Who is refused for long is on a card (`story/unexplained.py`).
     """
-    if refused := refused_besides(result):
-        yield "refused", refused
     if failing_now := too_young(result):
         yield "failing", failing_now
     for remark in remarks(result):

@@ -121,7 +121,7 @@ def with_cards(entries: Sequence[Entry], harms: Sequence[Harm], context: CardCon
     elsewhere = possibly_hurt(found)
     made = [
         card_entry(
-            entry, card(entry, [*found.get(place, ()), *stated_by(entry, context)], elsewhere.get(place, ()), context)
+            entry, card(entry, with_stated(found.get(place, ()), entry, context), elsewhere.get(place, ()), context)
         )
         for place, entry in enumerate(entries)
     ]
@@ -160,6 +160,20 @@ def card_entry(entry: Entry, made: Card) -> CardEntry:
 def hurt(of: CardHarm) -> int:
     """How much harm there is: clients count more than partitions, and continuing harm more than harm that ended."""
     return 4 * any(one.ongoing for one in of.clients) + 2 * bool(of.clients) + bool(of.partitions)
+
+
+def with_stated(found: Sequence[harm.Attached], entry: Entry, context: CardContext) -> list[harm.Attached]:
+    """With the harm that the entry's findings state themselves: that says more than what is refused to the client
+    besides, unless it has no error, and the client got one.
+    """
+    refused = {(one.harm.client, one.harm.api) for one in found if not one.declared}
+    states = [
+        one
+        for one in stated_by(entry, context)
+        if harm.SILENT.isdisjoint(one.harm.errors) or (one.harm.client, one.harm.api) not in refused
+    ]
+    clients = {one.harm.client for one in states}
+    return [*(one for one in found if one.declared or one.harm.client not in clients), *states]
 
 
 def stated_by(entry: Entry, context: CardContext) -> list[harm.Attached]:
@@ -663,10 +677,10 @@ def rejected(api: str, error: str, count: int) -> str:
         return f"{plural(count, 'transaction')} aborted, without an error"
     if error == harm.SAME_OFFSET:
         return f"it began there {plural(count, 'time')}, without an error"
-    if error in {harm.NOT_FETCHED, harm.NOT_WRITTEN, harm.REBALANCING, harm.NOT_ACCEPTED}:
-        return f"{error}, without an error"
     if error == harm.NOT_KAFKA:
         return f"{plural(count, 'connection')} answered in another protocol"
+    if error in harm.SILENT:
+        return f"{error}, without an error"
     if error not in OF_REQUESTS and api not in NOUNS:
         return f"{plural(count, api + ' error')} ({error})"
     one, many = nouns(api)

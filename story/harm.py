@@ -6,6 +6,7 @@ hold and its time fits. A sure relation comes before one that is not, and a lowe
 sure, the card says "may". A harm that fits no finding stays in the table of harms only.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -13,6 +14,7 @@ from functools import partial
 from itertools import product
 from typing import Any, NamedTuple
 
+from wirecheck.client_ids import is_internal
 from wirecheck.decode.peer import Conversation
 from wirecheck.judge.checks.declaration import Hurts
 from wirecheck.judge.checks.listed_checks import LISTED
@@ -20,6 +22,7 @@ from wirecheck.judge.not_rejections import is_protocols_own
 from wirecheck.lasting import goes_on, waits_on
 from wirecheck.story import causes
 from wirecheck.story.causes import Subject
+from wirecheck.story.entries import BLAMED
 from wirecheck.story.verdict import Entry, Finding, Harm, HurtClient
 from wirecheck.wording import NS_PER_S
 
@@ -52,8 +55,13 @@ NO_RESPONSE = "NO_RESPONSE"
 CLOSED_WITHOUT_RESPONSE = "CLOSED_WITHOUT_RESPONSE"
 CLOSED_AT_ONCE = "CONNECTION_CLOSED"
 """In place of an error: the answer to writes that ask for none (acks=0)."""
+ERROR_NAME = re.compile(r"\b[A-Z][A-Z_]{3,}\b", re.ASCII)
 WITHOUT_CODE = frozenset({*(one.outcome for one in KINDS_OF_HARM.values() if one.always), *SILENT, NO_RESPONSE})
 """What hurts a client though no message has an error code."""
+
+
+OWN_RANK, LAST_RANK = 8, 9
+"""Of relations that no page declares: behind all that one does."""
 
 
 class Rule(NamedTuple):
@@ -69,8 +77,21 @@ class Rule(NamedTuple):
 RULES = {
     code: tuple(Rule(code, one.rank, one.sure, one.relations) for one in check.explains)
     for code, check in LISTED.items()
+    if check.explains
 }
 """By check; one finding may have several kinds of harm."""
+
+
+def rules_of(finding: Finding) -> tuple[Rule, ...]:
+    """Of its check. Where that declares none, a finding explains what is refused to its clients with an error that it
+    names, or by an API of which it states that they get nothing. One that needs a look may be the reason for anything
+    else that is refused to them, if nothing else is.
+    """
+    code = finding.code
+    own = "its API" if code in KINDS_OF_HARM else "its error"
+    declared = RULES.get(code) or (Rule(code, OWN_RANK, True, ("client", "its topic", own)),)
+    last = Rule(code, LAST_RANK, False, ("client", "its topic"))
+    return (*declared, last) if finding.kind in BLAMED else declared
 
 
 def topics(one: Subject) -> set[Any]:
@@ -80,6 +101,24 @@ def topics(one: Subject) -> set[Any]:
 def partitions(one: Subject) -> set[Any]:
     numbers = one.partitions if isinstance(one, Harm) else [one.words.get("partition", "")]
     return set(product(topics(one), map(str, numbers)))
+
+
+def its_topic(one: Subject) -> set[Any]:
+    """Of a harm what it is about; a finding that names no topic may be about any."""
+    every = topics(one)
+    return {*every, ("any",)} if isinstance(one, Harm) else every or {("any",)}
+
+
+def its_error(one: Subject) -> set[Any]:
+    """The errors of a harm, and those that a finding names."""
+    if isinstance(one, Harm):
+        return {*one.errors}
+    return {name for text in (one.summary, *one.words.values()) for name in ERROR_NAME.findall(text)}
+
+
+def its_api(one: Subject) -> set[Any]:
+    """Of a harm, and of a finding that states one."""
+    return {one.api} if isinstance(one, Harm) else {found.api.partition(" ")[0] for found in stated(one)}
 
 
 def of_error(error: str, one: Subject) -> set[Any]:
@@ -120,6 +159,9 @@ KEYS: Mapping[str, Callable[[Subject], Collection[Any]]] = {
     "any id": causes.KEYS["any id"],
     "old id": causes.KEYS["old id"],
     "topic": topics,
+    "its topic": its_topic,
+    "its error": its_error,
+    "its API": its_api,
     "partition": partitions,
     "broker": causes.KEYS["brokers"],
     "metadata broker": metadata_broker,
@@ -149,6 +191,8 @@ class Attached(NamedTuple):
     """Places of all entries with findings that may be the reason."""
     stale: frozenset[int] = frozenset()
     """The brokers of these findings."""
+    declared: bool = True
+    """Whether the check's page declares the rule by which it is here, or states the harm itself."""
 
 
 class Reason(NamedTuple):
@@ -183,6 +227,24 @@ def keys(one: Subject, rule: Rule) -> Iterator[Key]:
     )
 
 
+class Reasons:
+    """Findings that harm may follow from, by what they have in common with it."""
+
+    def __init__(self, reasons: Iterable[Reason]) -> None:
+        self.by_key: dict[Key, list[Reason]] = defaultdict(list)
+        self.rules: dict[Rule, None] = {}
+        for reason in sorted(reasons, key=lambda one: (one[:2], one.place)):
+            self.rules[reason.rule] = None
+            for key in keys(reason.finding, reason.rule):
+                if len(self.by_key[key]) < MOST:
+                    self.by_key[key].append(reason)
+
+    def fitting(self, harm: Harm) -> list[Reason]:
+        alike = (one for rule in self.rules for key in keys(harm, rule) for one in self.by_key.get(key, ()))
+        found = {(one.finding.id, one.rule): one for one in alike if one.fits(harm.first_ns, harm.last_ns)}
+        return [*found.values()]
+
+
 def by_entry(
     entries: Sequence[Entry], findings: Mapping[str, Finding], harms: Iterable[Harm]
 ) -> dict[int, list[Attached]]:
@@ -191,33 +253,30 @@ def by_entry(
         Reason.of(findings[name], findings[entry.findings[0]], place, rule)
         for place, entry in enumerate(entries)
         for name in entry.finding_ids
-        for rule in RULES.get(findings[name].code, ())
+        for rule in rules_of(findings[name])
     ]
-    reasons.sort(key=lambda one: (one[:2], one.place))
-    by_key: dict[Key, list[Reason]] = defaultdict(list)
-    for reason in reasons:
-        for key in keys(reason.finding, reason.rule):
-            if len(by_key[key]) < MOST:
-                by_key[key].append(reason)
-    rules = {reason.rule: None for reason in reasons}
+    first = Reasons(one for one in reasons if one.rule.rank < LAST_RANK)
+    last = Reasons(one for one in reasons if one.rule.rank == LAST_RANK)
     found: dict[int, list[Attached]] = {}
     for harm in harms:
-        alike = (one for rule in rules for key in keys(harm, rule) for one in by_key.get(key, ()))
-        fitting = {(one.finding.id, one.rule): one for one in alike if one.fits(harm.first_ns, harm.last_ns)}.values()
-        if fitting:
+        if fitting := first.fitting(harm) or (last.fitting(harm) if is_refused(harm) else []):
             nearest = min(fitting, key=lambda one: (not one.rule.sure, one.rule.rank, one.place))
-            may = [one for one in fitting if not one.rule.sure]
-            brokers = frozenset(broker for one in may for broker in one.finding.brokers)
-            attached = Attached(
-                harm,
-                nearest.rule.sure,
-                nearest.finding.id,
-                "metadata broker" in nearest.rule.relations,
-                frozenset(one.place for one in fitting),
-                brokers,
-            )
-            found.setdefault(nearest.place, []).append(attached)
+            found.setdefault(nearest.place, []).append(attached(harm, nearest, fitting))
     return found
+
+
+def attached(harm: Harm, nearest: Reason, fitting: Sequence[Reason]) -> Attached:
+    """Harm at the entry of the nearest of the findings that it may follow from."""
+    rule, may = nearest.rule, [one for one in fitting if not one.rule.sure]
+    return Attached(
+        harm,
+        rule.sure,
+        nearest.finding.id,
+        misled="metadata broker" in rule.relations,
+        may_also=frozenset(one.place for one in fitting),
+        stale=frozenset(broker for one in may for broker in one.finding.brokers),
+        declared=rule in RULES.get(rule.code, ()),
+    )
 
 
 def begins_ns(finding: Finding) -> int:
@@ -334,6 +393,11 @@ def refusing(one: Harm) -> Iterator[str]:
 def hurts(one: Harm) -> bool:
     """Whether a client gets less done: not by errors that it answers by itself."""
     return one.level == HURT and (not WITHOUT_CODE.isdisjoint(one.errors) or any(True for _ in refusing(one)))
+
+
+def is_refused(one: Harm) -> bool:
+    """Whether it is a refusal for long of a client that is no broker."""
+    return one.level == HURT and not is_internal(one.client_id or "") and any(True for _ in refusing(one))
 
 
 def covered(harms: Iterable[Harm]) -> set[Harm]:

@@ -4,8 +4,8 @@ Whether a finding explains a refusal is known only when all findings and harms o
 made of the open rows of both tables, wherever they are read, and is in no table of its own.
 
 Rule: only a client that is hurt counts, and only by errors that are not the protocol's own answers
-(`judge/not_rejections.py`). A finding explains a harm if the harm follows from it (`harm.py`), or if it is about
-the same client and topic and needs a look.
+(`judge/not_rejections.py`). A finding explains a harm if the harm is on its card (`harm.py`): so whoever is refused is
+on a card, and no card is beside a client of which it speaks.
 """
 
 import shlex
@@ -13,12 +13,11 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from wirecheck.client_ids import is_internal
 from wirecheck.judge.checks.error_meanings import meaning_of
 from wirecheck.judge.checks.listed_checks import LISTED
 from wirecheck.judge.results.finding import identity
 from wirecheck.story import harm
-from wirecheck.story.entries import BLAMED, entries
+from wirecheck.story.entries import entries
 from wirecheck.story.verdict import Finding, Harm
 from wirecheck.wording import NS_PER_S, and_list, filled
 
@@ -37,31 +36,18 @@ def unexplained(findings: Sequence[Finding], harms: Sequence[tuple[Harm, Row]]) 
     `findings`: linked; `harms`: each with its row in the table.
     """
     known = harm.covered([one for one, _ in harms])
-    refused = [(one, row) for one, row in harms if one.others is None and one not in known and is_refused(one)]
+    refused = [(one, row) for one, row in harms if one.others is None and one not in known and harm.is_refused(one)]
     if not refused:
         return []
     made = entries(findings)
-    topics_of: dict[str, list[set[str]]] = defaultdict(list)
-    """By client, of each finding about it that needs a look; none where it names no topic."""
-    for finding in findings:
-        if finding.kind in BLAMED:
-            for client_id in finding.client_ids:
-                topics_of[client_id].append({one for one in (finding.topic, *finding.topic_ids) if one is not None})
     attached = harm.by_entry(made, {one.id: one for one in findings}, [one for one, _ in refused])
     explained = {id(one.harm) for every in attached.values() for one in every}
     found: dict[tuple[Any, ...], list[tuple[Harm, Row]]] = defaultdict(list)
     for one, row in refused:
-        named = any(not topics or topics & {one.topic, one.topic_id} for topics in topics_of[one.client_id or ""])
-        if id(one) not in explained and not named:
+        if id(one) not in explained:
             topic = one.topic or one.topic_id
             found[row["label"], one.cluster, one.client_id, one.address, one.api, topic].append((one, row))
     return [finding_of(alike) for _, alike in sorted(found.items(), key=str)]
-
-
-def is_refused(one: Harm) -> bool:
-    """Whether a harm is a refusal for long of a client that is no broker."""
-    refused = any(True for _ in harm.refusing(one))
-    return one.level == harm.HURT and not is_internal(one.client_id or "") and refused
 
 
 def in_a_sentence(text: str) -> str:

@@ -634,21 +634,6 @@ def test_a_healthy_result_is_two_marks_and_what_they_rest_on(capsys):
     assert len(lines) == 3
 
 
-def test_who_is_blocked_by_what_no_finding_explains_is_named_below():
-    """As by a missing ACL. Who is on a card, or was refused in part, is not."""
-    from tests.dashboards.results import RESULT
-    from wirecheck.dashboards.verdict import refused_besides
-
-    denied = refused("denied", errors=["TOPIC_AUTHORIZATION_FAILED"], blocked_ms=48_000)
-    partly = refused("partly", errors=["CORRUPT_MESSAGE"], blocked_ms=500)
-    brief = refused("brief", level="briefly", blocked_ms=48_000)
-    result = replace(RESULT, entries=(), harms=(denied, partly, brief))
-    assert refused_besides(result) == "denied, which no finding explains (TOPIC_AUTHORIZATION_FAILED): wirecheck errors"
-    assert refused_besides(replace(result, entries=(card_entry(made_card(hurt("denied"))),))) == ""
-    assert refused_besides(replace(result, entries=(card_entry(made_card(others=3)),))) == ""
-    assert refused_besides(replace(result, not_listed=1)) == ""
-
-
 def test_an_address_that_refuses_connections_is_named_below():
     from tests.dashboards.results import RESULT
     from wirecheck.dashboards.verdict import without_card
