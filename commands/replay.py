@@ -21,7 +21,7 @@ from wirecheck.session.frame_tables import opened
 from wirecheck.session.inputs import files_in, holds_tables, places
 from wirecheck.session.local_check import checked, checked_files, checked_with_frames, frames_of
 from wirecheck.session.results import busy, need_kafka, need_seen, need_whole
-from wirecheck.session.verdict_document import for_programs, with_about
+from wirecheck.session.verdict_document import for_programs, with_about, write_cards
 
 if TYPE_CHECKING:
     from wirecheck.story.expectations import Expectation
@@ -123,8 +123,11 @@ def check(
         result = found.verdict(choice, shown_as, list(map(str, options.key_logs())), principals=not no_principals)
         result = with_expected(result, expect)
         result = with_about(result, shown_as, options.key_logs(), choices["grace"], engine=engine, captured=captured)
-        if form != "text" or report is not None:
+        if form != "text" or report is not None or choices.get("out") is not None:
             result = for_programs(result, shown_as)
+        if (out := choices.get("out")) is not None and result.cards:
+            with writable(out):
+                write_cards(out, result)
         if report is not None:
             write(page_of(names.in_words(result), found, beside))
     if form != "text":

@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 
 from wirecheck.dashboards.verdict import failing, first_cards
 from wirecheck.story.marks import MARK_SIGNS
-from wirecheck.story.verdict import About, Finding, Verdict
+from wirecheck.story.verdict import About, Finding, ListedCard, Verdict
 from wirecheck.wording import rfc3339
 
 LEVELS = {"violation": "error", "anomaly": "warning", "information": "note", "visibility": "note"}
@@ -84,12 +84,15 @@ def junit(result: Verdict) -> str:
     cases = result.findings
     failed = failing(result) & {finding.id for finding in cases}
     suite = ET.Element("testsuite", name="wirecheck", tests=str(len(cases) or 1), failures=str(len(failed)))
+    cards = {card.id: card for card in result.cards}
     for finding in cases:
         case = ET.SubElement(suite, "testcase", classname=finding.code, name=f"{finding.name} {finding.id}")
         if finding.id in failed:
-            failure = ET.SubElement(case, "failure", type=finding.kind, message=finding.summary)
+            card = cards.get(finding.id)
+            message = card.headline if card else finding.summary
+            failure = ET.SubElement(case, "failure", type=finding.kind, message=message)
             sides = ((rfc3339(side.time_ns), side.claim, side.connection) for side in finding.sides)
-            failure.text = "\n".join("  ".join(filter(None, side)) for side in sides)
+            failure.text = "\n".join((*lines_of(card), *("  ".join(filter(None, side)) for side in sides)))
         else:
             ET.SubElement(case, "system-out").text = finding.summary
     if not cases:
@@ -97,8 +100,20 @@ def junit(result: Verdict) -> str:
     return ET.tostring(suite, "unicode", xml_declaration=False)
 
 
+def lines_of(card: ListedCard | None) -> list[str]:
+    """What a card says below its headline, a line each; nothing without one."""
+    if card is None:
+        return []
+    before = f"just before: {'; '.join(card.just_before)}" if card.just_before else ""
+    found = [("cause", card.cause), ("impact", card.impact), ("before", before)]
+    found += [("since", text) for text in card.since_then]
+    found += [("fix", card.fix), *(("look", command) for command in card.look), ("evidence", card.evidence)]
+    return [f"{label}: {text}" for label, text in found if text and text != card.headline]
+
+
 def sarif(result: Verdict) -> str:
     """For code scanning (SARIF 2.1.0): a rule for each check, a result for each finding, where in which capture."""
+    cards = {card.id: card for card in result.cards}
     rules = {finding.code: finding.name for finding in result.findings}
     driver = {
         "name": "wirecheck",
@@ -109,7 +124,7 @@ def sarif(result: Verdict) -> str:
         {
             "ruleId": finding.code,
             "level": LEVELS[finding.kind],
-            "message": {"text": finding.summary},
+            "message": {"text": message_of(finding, cards.get(finding.id))},
             "partialFingerprints": {"wirecheckFindingId": finding.id},
             "locations": [{"physicalLocation": {"artifactLocation": {"uri": uri}}} for uri in sources(finding)],
         }
@@ -118,6 +133,11 @@ def sarif(result: Verdict) -> str:
     return json.dumps(
         {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
     )
+
+
+def message_of(finding: Finding, card: ListedCard | None) -> str:
+    """The card, where the finding has one."""
+    return "\n".join([card.headline, *lines_of(card)]) if card else finding.summary
 
 
 def sources(finding: Finding) -> list[str]:

@@ -5,7 +5,7 @@ Nothing is called healthy that was not seen; the sentence states how much of the
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from wirecheck.judge.checks.listed_checks import LINES
 from wirecheck.story.cards import MOST_CARDS, below, cannot, clients_seen, listed, state
@@ -118,7 +118,7 @@ def first_cards(result: Verdict) -> list[ShownCard]:
     return [shown_card(entry.card, clients, mood_of(entry)) for entry in blamed(result)[:MOST_CARDS]]
 
 
-def mood_of(entry: CardEntry) -> str:
+def mood_of(entry: CardEntry) -> Literal["violation", "anomaly"]:
     return "violation" if fails(entry) else "anomaly"
 
 

@@ -48,6 +48,7 @@ def for_programs(result: "Verdict", inputs: Sequence[str], tables_in: str = "") 
     findings can be read.
     """
     from wirecheck.dashboards.evidence_commands import every_command
+    from wirecheck.dashboards.listed_cards import listed_cards
     from wirecheck.story.entries import remedies_of
     from wirecheck.story.reading_options import reading_options
 
@@ -57,4 +58,14 @@ def for_programs(result: "Verdict", inputs: Sequence[str], tables_in: str = "") 
         replace(one, next=remedies[one.id], commands=tuple(every_command(one, inputs, read_with, tables_in)))
         for one in result.findings
     )
-    return replace(result, findings=findings)
+    return replace(result, findings=findings, cards=listed_cards(result))
+
+
+def write_cards(out: Path, result: "Verdict") -> None:
+    """Beside the tables of the run that was just written: no judge of one cluster label has all of a card."""
+    from wirecheck.dashboards.listed_cards import card_rows
+    from wirecheck.streaming.store.batches import Folders
+    from wirecheck.streaming.store.result_folder import latest_run
+    from wirecheck.streaming.store.result_tables import table_of
+
+    Folders(f"{out}/cards/run={latest_run(out)}").put(table_of("cards", card_rows(result)), 0)

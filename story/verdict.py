@@ -381,6 +381,46 @@ class CardEntry(Entry):
     """
 
 
+@dataclass(frozen=True, slots=True)
+class ListedCard:
+    """A card in the words of the terminal, as one row."""
+
+    id: str
+    """ID of its first finding."""
+    code: str
+    """Code of the check: TID001."""
+    mark: Literal["violation", "anomaly"]
+    """violation where the replay fails by it."""
+    cluster: str | None
+    """Cluster ID, or the label given; None where the cluster is unknown."""
+    headline: str
+    """The harm if a client or a partition is hurt, else the cause."""
+    since_ns: int
+    """Since when: of the harm, else of the cause."""
+    until_ns: int | None
+    """When the harm was over; None where it lasts, or where that is not known."""
+    ongoing: bool | None
+    """Whether a client is still refused where the capture ends; None where no client is known to be hurt."""
+    cause: str
+    """What happened."""
+    impact: str
+    """How many requests of how many clients, and who was affected briefly."""
+    just_before: tuple[str, ...]
+    """Changes that were granted just before the first rejection."""
+    since_then: tuple[str, ...]
+    """What the clients of a topic that was created again have done since."""
+    fix: str
+    """What to do; empty where nothing is to be done."""
+    look: tuple[str, ...]
+    """Commands that show more of it."""
+    evidence: str
+    """The command that cuts its packets out of the capture."""
+    clients: tuple[str, ...]
+    """Client IDs of the hurt clients, the worst first; empty for one without an ID."""
+    findings: tuple[str, ...]
+    """IDs of its findings, and of those that follow from them."""
+
+
 MarkKind = Literal["violation", "anomaly", "visibility", "clear"]
 
 
@@ -491,6 +531,8 @@ class Verdict:
     """Drafts by which messages were read: --dialect of the commands that show them."""
     entries: tuple[CardEntry, ...] = ()
     """The findings as they are read: what hurts clients first, equal ones once, what follows under its cause."""
+    cards: tuple[ListedCard, ...] = ()
+    """What needs a look, in the words of the terminal: one row for each card, the worst first."""
     not_listed: int | None = left_out(None)
     """How many findings were not asked for; None where all were."""
     others: tuple[NotKept, ...] = left_out(())

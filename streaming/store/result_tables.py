@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from wirecheck.judge.results.judged_tables import JUDGED
-from wirecheck.judge.results.result_table import REVISION, TEXT, TIME, Column, ResultTable, has_time
+from wirecheck.judge.results.result_table import CLUSTER, REVISION, TEXT, TEXTS, TIME, Column, ResultTable, has_time
 
 EXCHANGES = ResultTable(
     "exchanges",
@@ -65,6 +65,31 @@ CHANGES = ResultTable(
     ),
 )
 """Its rows are made by `change_rows.py`."""
+CARDS = ResultTable(
+    "cards",
+    "What needs a look, in the words of the terminal. One row per card, the worst first; a replay ends with them.",
+    (
+        *REVISION,
+        CLUSTER,
+        Column("code", TEXT, "Code of the check."),
+        Column("mark", TEXT, "violation where the replay fails by it, else anomaly."),
+        Column("headline", TEXT, "The harm if a client or a partition is hurt, else the cause."),
+        Column("since", TIME, "Since when: of the harm, else of the cause."),
+        Column("until", TIME, "When the harm was over; null where it lasts, or where that is not known."),
+        Column("ongoing", pa.bool_(), "Whether a client is still refused; null where no client is known to be hurt."),
+        Column("cause", TEXT, "What happened."),
+        Column("impact", TEXT, "How many requests of how many clients."),
+        Column("just_before", TEXTS, "Changes that were granted just before the first rejection."),
+        Column("since_then", TEXTS, "What the clients of a topic that was created again have done since."),
+        Column("fix", TEXT, "What to do; empty where nothing is to be done."),
+        Column("look", TEXTS, "Commands that show more of it."),
+        Column("evidence", TEXT, "The command that cuts its packets out of the capture."),
+        Column("clients", TEXTS, "Client IDs of the hurt clients, the worst first."),
+        Column("findings", TEXTS, "IDs of its findings, and of those that follow from them."),
+    ),
+    in_result=False,
+)
+"""Its rows are made of a verdict (`dashboards/listed_cards.py`): no judge of one cluster label has all of them."""
 TOTALS = ResultTable(
     "totals",
     "The monitor's counters. One row per measure and detail.",
@@ -84,7 +109,7 @@ BROKER_AT, CHANGES_NOT_KEPT = "broker_at", "changes_not_kept"
 CLAIMS_WITHOUT_TEXT = "claims_without_text"
 """By kind: their bytes were captured but for a text, so that they state nothing."""
 """Measures of it: by address the broker's ID and 1; administrative requests and objects without a row."""
-TABLES: Mapping[str, ResultTable] = {table.name: table for table in (*JUDGED, EXCHANGES, CHANGES, TOTALS)}
+TABLES: Mapping[str, ResultTable] = {table.name: table for table in (*JUDGED, EXCHANGES, CHANGES, CARDS, TOTALS)}
 
 
 def schema(table: str) -> pa.Schema:

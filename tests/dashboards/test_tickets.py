@@ -26,7 +26,8 @@ def spoilt(verdict):
     """As the commands hand it over: what a terminal would obey is written out."""
     (finding,) = verdict.findings
     findings = (changed(finding, {"summary": EVIL, "name": EVIL}),)
-    return legible(replace(verdict, about=replace(verdict.about, verdict=EVIL), findings=findings))
+    cards = tuple(replace(one, headline=EVIL, cause=EVIL) for one in verdict.cards)
+    return legible(replace(verdict, about=replace(verdict.about, verdict=EVIL), findings=findings, cards=cards))
 
 
 def test_markdown_says_what_who_next_and_how_to_see_it(verdict):
@@ -41,7 +42,9 @@ def test_markdown_says_what_who_next_and_how_to_see_it(verdict):
 def test_a_failure_of_junit_is_what_somebody_has_to_look_into(verdict):
     suite = ET.fromstring(junit(verdict))
     assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
-    assert suite.find("testcase/failure").get("message") == verdict.findings[0].summary
+    failure = suite.find("testcase/failure")
+    assert failure.get("message") == verdict.cards[0].headline
+    assert failure.text.startswith(f"cause: {verdict.cards[0].cause}\nimpact: ")
     note = changed(verdict.findings[0], {"kind": "information"})
     assert ET.fromstring(junit(replace(verdict, findings=(note,), entries=()))).get("failures") == "0"
     assert ET.fromstring(junit(replace(verdict, findings=()))).find("testcase").get("name") == verdict.about.verdict
@@ -60,8 +63,9 @@ def test_nothing_breaks_out(verdict):
     lines = markdown(hostile).splitlines()
     assert not any(line.startswith("# ") for line in lines)
     assert not any("<b>" in line for line in lines)
-    assert ET.fromstring(junit(hostile)).find("testcase/failure").get("message") == hostile.findings[0].summary
-    assert json.loads(sarif(hostile))["runs"][0]["results"][0]["message"]["text"] == hostile.findings[0].summary
+    assert ET.fromstring(junit(hostile)).find("testcase/failure").get("message") == hostile.cards[0].headline
+    text = json.loads(sarif(hostile))["runs"][0]["results"][0]["message"]["text"]
+    assert text.startswith(f"{hostile.cards[0].headline}\nimpact: ")
     assert all("\x1b" not in FORMS[form](hostile) for form in FORMS)
 
 

@@ -7,6 +7,7 @@ import re
 import shlex
 from dataclasses import replace
 from typing import get_args
+from xml.etree import ElementTree as ET
 
 import pyarrow as pa
 import pytest
@@ -34,6 +35,7 @@ from wirecheck.document import document
 from wirecheck.judge.checks.cause_rules import rules
 from wirecheck.judge.checks.listed_checks import LISTED
 from wirecheck.judge.checks.page import remedy
+from wirecheck.judge.results.result_table import rows_of
 from wirecheck.story import harm, severity
 from wirecheck.story.cards import (
     NOT_AFFECTED,
@@ -47,7 +49,7 @@ from wirecheck.story.cards import (
 )
 from wirecheck.story.entries import entries
 from wirecheck.story.seen import Coverage
-from wirecheck.story.verdict import Act, CardCause, Lack, Requester
+from wirecheck.story.verdict import Act, CardCause, Lack, ListedCard, Requester
 from wirecheck.streaming.run.metrics_page import Page
 from wirecheck.streaming.store.result_folder import latest_run, read
 from wirecheck.streaming.store.run_result import Result
@@ -598,10 +600,22 @@ def test_terminal_page_json_metrics_ticket_and_library_have_one_card(tmp_path):
     words = (card["headline"], card["cause"]["sentence"], card["action"]["sentence"], *card["action"]["commands"])
     for text in (*words, card["evidence"]["command"]):
         assert all(" ".join(text.split()) in screen for screen in screens)
-    ticket = printed("--format", "markdown").replace("\\", "")
+    ticket, tests, scan = (printed("--format", form) for form in ("markdown", "junit", "sarif"))
+    ticket = ticket.replace("\\", "")
     stored = Result.latest(tmp_path / "out").verdict(inputs=[str(HURT)])
     below_it = [text for _, text in below(stored.entries[0].card, clients_seen(stored.clients))]
     assert all(text in ticket for text in (card["headline"], *below_it))
+    (failure, *_), (run,) = ET.fromstring(tests).iter("failure"), json.loads(scan)["runs"]
+    scanned = "\n".join(one["message"]["text"] for one in run["results"])
+    assert failure.get("message") == card["headline"]
+    assert all(text in failure.text and text in scanned for text in below_it)
+    (first, *_) = result["cards"]
+    listed = (first["cause"], first["impact"], *first["since_then"], first["fix"], *first["look"], first["evidence"])
+    assert (first["headline"], *listed) == (card["headline"], *below_it)
+    assert [one["findings"] for one in result["cards"]] == [names_of(one) for one in result["entries"]]
+    (table,) = read(tmp_path / "out", "cards", latest_run(tmp_path / "out"))
+    rows = [document(ListedCard(**kept(row))) for row in rows_of(table)]
+    assert rows == result["cards"]
     printed("--report", str(tmp_path / "page.html"))
     shown = html.unescape(re.sub(r"<[^>]*>", "", (tmp_path / "page.html").read_text()))
     assert all(text in shown for text in (card["headline"], *below_it))
@@ -617,6 +631,16 @@ def test_terminal_page_json_metrics_ticket_and_library_have_one_card(tmp_path):
         clients = {(one["client_id"], one["address"]) for one in each["card"]["harm"]["clients"]}
         assert {affected[name] for one in (each, *each["consequences"]) for name in one["findings"]} == {len(clients)}
     assert card["harm"]["clients"]
+
+
+def names_of(entry):
+    return [name for one in (entry, *entry["consequences"]) for name in one["findings"]]
+
+
+def kept(row):
+    """A row of the table of cards as a value has it; times there are to the microsecond."""
+    times = {f"{name}_ns": row.pop(name) for name in ("since", "until")}
+    return {name: value for name, value in row.items() if name not in {"revision", "label"}} | times
 
 
 def test_a_healthy_result_is_two_marks_and_what_they_rest_on(capsys):
