@@ -74,8 +74,8 @@ def blamed(result: Verdict) -> list[CardEntry]:
 
 
 def needs_a_look(entry: CardEntry) -> bool:
-    """Whether an entry does, for itself or for its consequences."""
-    return hurts_or_is(entry, BLAMED)
+    """Whether an entry does, for itself or for its consequences, or because it says what must not be done."""
+    return hurts_or_is(entry, BLAMED) or (bool(entry.card.action.forbids) and not entry.expected)
 
 
 def fails(entry: CardEntry) -> bool:
@@ -113,9 +113,10 @@ class ShownCard(NamedTuple):
 
 
 def first_cards(result: Verdict) -> list[ShownCard]:
-    """Those of the first causes, as many as a first screen has."""
-    clients = clients_seen(result.clients)
-    return [shown_card(entry.card, clients, mood_of(entry)) for entry in blamed(result)[:MOST_CARDS]]
+    """Those of the first causes, as many as a first screen has, and all that forbid something."""
+    clients, every = clients_seen(result.clients), blamed(result)
+    shown = [one for place, one in enumerate(every) if place < MOST_CARDS or one.card.action.forbids]
+    return [shown_card(entry.card, clients, mood_of(entry)) for entry in shown]
 
 
 def mood_of(entry: CardEntry) -> Literal["violation", "anomaly"]:

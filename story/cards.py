@@ -33,6 +33,7 @@ from wirecheck.story.verdict import (
     CardHarm,
     Entry,
     Finding,
+    Fix,
     Harm,
     HurtClient,
     HurtPartitions,
@@ -129,20 +130,21 @@ def with_cards(entries: Sequence[Entry], harms: Sequence[Harm], context: CardCon
 
 
 def in_accord(made: list[CardEntry]) -> list[CardEntry]:
-    """A card that asks for what another one of its cluster forbids says what comes first, and stands below that one."""
-    against = {
-        place: [one for one in made if one.cluster == entry.cluster and forbidden(one, entry)]
-        for place, entry in enumerate(made)
-    }
-    first = {id(one) for every in against.values() for one in every}
-    worded = [after(entry, against[place]) if against[place] else entry for place, entry in enumerate(made)]
-    order = sorted(range(len(made)), key=lambda place: id(made[place]) not in first)
-    return [worded[place] for place in order]
+    """A card that asks for what another one of its cluster forbids says what comes first. Cards that forbid something
+    come before all others.
+    """
+    forbid = [one for one in made if one.card.action.forbids]
+    worded = []
+    for entry in made:
+        against = [one for one in forbid if one.cluster == entry.cluster and one is not entry and forbidden(one, entry)]
+        worded.append(after(entry, against) if against else entry)
+    return sorted(worded, key=lambda one: not one.card.action.forbids)
 
 
 def forbidden(one: CardEntry, other: CardEntry) -> set[Act]:
     """What the first forbids of what the other asks for."""
-    return {*one.card.action.forbids} & {*other.card.action.asks}
+    asks = other.card.action.asks
+    return {asked.act for asked in asks if any(each.against(asked) for each in one.card.action.forbids)}
 
 
 def after(entry: CardEntry, before: Sequence[CardEntry]) -> CardEntry:
@@ -803,23 +805,52 @@ def action_of(facts: CardFacts) -> CardAction:
     entry = facts.entry
     ones = entry.consequences if any(one.own_next for one in entry.consequences) else (entry,)
     first = sentence("fix", facts) if entry not in ones else None
-    forbids = acts("forbids", facts, (entry, *entry.consequences))
+    forbids = fixes("forbids", facts, (entry, *entry.consequences))
     others = [
         one
         for one in ones
-        if not (first and check_of(one.code).ended_by_a_restart) and not forbids & acts("asks", facts, (one,))
+        if not (first and check_of(one.code).ended_by_a_restart) and not clash(forbids, fixes("asks", facts, (one,)))
     ]
     others = as_one(others, facts.context)
     texts = [first, *(advice(facts.of(one)) for one in others)]
     text = " ".join(dict.fromkeys(filter(None, texts)))
-    asks = acts("asks", facts, (*([entry] if first else ()), *others)) - forbids
-    return CardAction(text, commands(entry, facts.harmed, facts.context), tuple(sorted(asks)), tuple(sorted(forbids)))
+    asked = fixes("asks", facts, (*([entry] if first else ()), *others))
+    asks = tuple(one for one in asked if not clash(forbids, (one,)))
+    return CardAction(text, commands(entry, facts.harmed, facts.context), asks, forbids)
 
 
-def acts(part: str, facts: CardFacts, ones: Iterable[Entry]) -> set[Act]:
+def clash(forbids: Iterable[Fix], asks: Collection[Fix]) -> bool:
+    return any(one.against(other) for one in forbids for other in asks)
+
+
+ITS_BROKERS = "restart its brokers"
+"""Of the brokers that a finding is about alone; `restart brokers` is forbidden of all."""
+
+
+def fixes(part: str, facts: CardFacts, ones: Iterable[Entry]) -> tuple[Fix, ...]:
     """What the advice about these entries asks for, or forbids."""
-    found = {sentence(part, facts if one is facts.entry else facts.of(one)) for one in ones}
-    return {act for act in get_args(Act) if act in found}
+    found: dict[Fix, None] = {}
+    for one in ones:
+        about = facts if one is facts.entry else facts.of(one)
+        words = (sentence(part, about) or "").split(", ")
+        for act in get_args(Act):
+            its_own = part == "asks" or (act == "restart brokers" and ITS_BROKERS in words)
+            if act in words or (its_own and ITS_BROKERS in words):
+                found[Fix(act, of_whom(act, about) if its_own else ())] = None
+    return tuple(sorted(found, key=lambda one: (one.act, one.of)))
+
+
+def of_whom(act: Act, facts: CardFacts) -> tuple[str, ...]:
+    """To whom something is done that the advice about an entry asks for; empty where that is not known."""
+    every = [facts.context.findings[name] for name in facts.entry.findings]
+    if act in {"restart brokers", "start brokers"}:
+        return tuple(f"broker {number}" for number in facts.entry.brokers)
+    if act == "reset offsets":
+        return tuple(sorted({f"group {group}" for one in every if (group := one.words.get("group"))}))
+    if act == "restart clients":
+        names = facts.entry.client_ids or [one.client_id for one in to_restart(facts)]
+        return tuple(dict.fromkeys(filter(None, names)))
+    return ()
 
 
 def as_one(every: list[Entry], context: CardContext) -> list[Entry]:

@@ -20,7 +20,7 @@ Kind = Literal["violation", "anomaly", "information", "visibility"]
 Engine = Literal["spark", "local"]
 Lack = Literal["no working leader", "one replica short", "its fetches are rejected"]
 """As the pages of checks have it."""
-Act = Literal["restart brokers"]
+Act = Literal["restart brokers", "start brokers", "restart clients", "reset offsets", "set a configuration"]
 """What a card may ask for, or forbid, as the pages of checks have it."""
 PARTIAL_S = 30.0
 """A client for which something succeeds again within this time is refused in part."""
@@ -284,6 +284,20 @@ class CardCause:
 
 
 @dataclass(frozen=True, slots=True)
+class Fix:
+    """One thing that a card asks for, or forbids."""
+
+    act: Act
+    """What is done."""
+    of: tuple[str, ...]
+    """To whom: `broker 2`, a client ID, `group readers`; empty for all, or where that is not known."""
+
+    def against(self, other: "Fix") -> bool:
+        """Whether both are the same act, and may be of the same one."""
+        return self.act == other.act and (not self.of or not other.of or not {*self.of}.isdisjoint(other.of))
+
+
+@dataclass(frozen=True, slots=True)
 class CardAction:
     """What to do."""
 
@@ -291,9 +305,9 @@ class CardAction:
     """What to do, with names filled in; empty where nothing is to be done."""
     commands: tuple[str, ...]
     """Commands to paste."""
-    asks: tuple[Act, ...] = left_out(())
+    asks: tuple[Fix, ...] = left_out(())
     """What it says to do that another card may forbid."""
-    forbids: tuple[Act, ...] = left_out(())
+    forbids: tuple[Fix, ...] = left_out(())
     """What must not be done before: no other card of the cluster asks for it without saying so."""
 
 

@@ -49,7 +49,7 @@ from wirecheck.story.cards import (
 )
 from wirecheck.story.entries import entries
 from wirecheck.story.seen import Coverage
-from wirecheck.story.verdict import Act, CardCause, Lack, ListedCard, Requester
+from wirecheck.story.verdict import Act, CardCause, Fix, Lack, ListedCard, Requester
 from wirecheck.streaming.run.metrics_page import Page
 from wirecheck.streaming.store.result_folder import latest_run, read
 from wirecheck.streaming.store.run_result import Result
@@ -180,21 +180,31 @@ def test_what_a_restart_ends_is_what_the_sentences_say():
     assert ends == {code for code, one in LISTED.items() if one.ended_by_a_restart}
 
 
-ASKS = re.compile(
-    r"[Rr]estart (\{brokers\}|\{them\}|controller|the broker|that broker|the leader|the other one|what has)"
-)
-FORBIDS = re.compile(r"[Rr]estart no (broker|replica)|[Ss]tart no other replica|before you restart anything")
+ASKS = {
+    "restart brokers": r"[Rr]estart (\{(brokers|them)\}|controller|th(e|at) broker|the leader|the other one|what has)",
+    "start brokers": r"[Ss]tart (them\. A|the brokers)",
+    "restart clients": r"[Rr]estart (\{(clients|slow|rejected)\}|clients|(or update )?the client|the group's members)"
+    r"|its log, and restart it|log of \{clients\}, and restart it",
+    "reset offsets": r"--reset-offsets",
+    "set a configuration": r"[Rr]aise [a-z]+\.|[Ss]et (un|group\.|bootstrap|advertised)|Lower [a-z]+\.|Correct the p",
+}
+FORBIDS = {
+    "restart brokers": r"[Rr]estart no (broker|replica)|[Ss]tart no other replica|before you restart anything",
+    "restart its brokers": r"Restart neither",
+    "start brokers": r"[Ss]tart no other replica",
+}
 
 
-def test_each_sentence_that_asks_for_a_restart_or_forbids_one_says_so_in_its_row():
+def test_each_sentence_that_asks_for_something_or_forbids_it_says_so_by_its_type():
     """By the sentences of the cards, and by the pages' own words where a check has none."""
-    for code in LISTED:
-        known = LISTED[code].sentences
+    for code, check in LISTED.items():
+        known = check.sentences
         texts = [one.text for one in known.get("fix", ())] or [remedy(code)]
-        for part, pattern in (("asks", ASKS), ("forbids", FORBIDS)):
-            typed = {one.text for one in known.get(part, ())} - {"none"}
-            assert bool(typed) == any(map(pattern.search, texts)), (code, part, texts)
-            assert typed <= {*get_args(Act)}
+        for part, patterns in (("asks", ASKS), ("forbids", FORBIDS)):
+            typed = {act for one in known.get(part, ()) for act in one.text.split(", ")} - {"none"}
+            found = {act for act, pattern in patterns.items() for text in texts if re.search(pattern, text)}
+            assert typed == found, (code, part, texts)
+            assert typed - {"restart its brokers"} <= {*get_args(Act)}
 
 
 def test_no_card_asks_for_what_another_one_of_its_cluster_forbids():
@@ -202,7 +212,8 @@ def test_no_card_asks_for_what_another_one_of_its_cluster_forbids():
     lost = found("CTL018", at_s=40, topic="u", topic_ids=[NEW], brokers=[2], words={"partition": "0"})
     other = stale | {"id": "elsewhere", "cluster": "D"}
     first, *rest = with_cards(entries(findings([stale, lost, other])), [], context_of([stale, lost, other]))
-    assert (first.code, first.card.action.forbids) == ("CTL018", ("restart brokers",))
+    forbidden = (Fix("restart brokers", ()), Fix("start brokers", ()))
+    assert (first.code, first.card.action.forbids) == ("CTL018", forbidden)
     mine, theirs = sorted(rest, key=lambda one: one.cluster)
     assert mine.card.action.sentence.startswith(
         "First do what the card of CTL018 about u says, and restart brokers only after that. Check whether"
