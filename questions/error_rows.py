@@ -17,7 +17,7 @@ from wirecheck.questions.traffic import GIVEN_UP, THROTTLED, UNANSWERED, Calls, 
 from wirecheck.wording import NS_PER_S, pace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from wirecheck.decode.connection.exchanges import Connection
     from wirecheck.questions.traffic import Traffic
@@ -27,9 +27,12 @@ EFFECTS = (
     "group request rejected", "connection refused", "no response", "request rejected", "throttled", "routine",
 )  # fmt: skip
 """What fails, worst first. `routine` errors are part of the protocol: a client answers them with its next request."""
-ONGOING, STOPPED, NOT_ASKED_SINCE, RECOVERED = STATUSES = ("ongoing", "stopped", "not asked since", "recovered")
+ONGOING, STOPPED, ANOTHER_SINCE, NOT_ASKED_SINCE, RECOVERED = STATUSES = (
+    "ongoing", "stopped", "another error since", "not asked since", "recovered",
+)  # fmt: skip
 """Worst first. ongoing: again and again until the end of the capture. stopped: among the last answers of a client, and
-then it sent no more requests, or too few to decide. not asked since: it fetches on, and no more from this topic.
+then it sent no more requests, or too few to decide. another error since: what it asks for is rejected still, by an
+ongoing error that took its place. not asked since: it fetches on, and no more from this topic.
 recovered: later answers to it do not have the error."""
 OF_APIS = {
     "write rejected": ("Produce",),
@@ -126,7 +129,7 @@ def error_rows(traffic: Traffic) -> list[ErrorRow]:
         if call.api not in BEFORE_WORK:
             who = call.client_id, call.host
             worked_ns[who] = max(worked_ns.get(who, 0), calls.clean_ns)
-    found = []
+    statuses = {}
     for failure, count in traffic.failures.items():
         calls = asked.get((failure.client_id, failure.host, failure.api)) or Calls(count.count, 0, count.last_ns)
         last = count.streak, count.streak_ns, count.last_ns
@@ -138,8 +141,35 @@ def error_rows(traffic: Traffic) -> list[ErrorRow]:
             is_over = over(failure, count, calls, traffic)
         if is_over:
             status = NOT_ASKED_SINCE if is_given_up(failure, count, traffic) else RECOVERED
-        found.append(row(failure, count, status, calls.count, traffic))
+        statuses[failure] = status, calls.count
+    statuses |= {failure: (ANOTHER_SINCE, statuses[failure][1]) for failure in replaced_errors(statuses, traffic)}
+    found = [row(one, traffic.failures[one], *status_and_calls, traffic) for one, status_and_calls in statuses.items()]
     return sorted([*found, *refused_connections(traffic)], key=by_harm)
+
+
+def replaced_errors(statuses: Mapping[Rejection, tuple[str, int]], traffic: Traffic) -> list[Rejection]:
+    """Errors that are over because another one came in their place, which is ongoing: in between there was no time in
+    which the client would not have asked.
+    """
+    real = [(one, status) for one, (status, _) in statuses.items() if effect_of(one) not in {"routine", THROTTLED}]
+    ongoing: dict[tuple[object, ...], list[Count]] = {}
+    for failure, status in real:
+        if status == ONGOING:
+            ongoing.setdefault(activity(failure), []).append(traffic.failures[failure])
+
+    def is_replaced(failure: Rejection) -> bool:
+        last_ns = traffic.failures[failure].last_ns
+        return any(
+            other.streak_ns - last_ns <= patience_ns(other.streak, other.streak_ns, other.last_ns)
+            for other in ongoing.get(activity(failure), ())
+        )
+
+    return [failure for failure, status in real if status == RECOVERED and is_replaced(failure)]
+
+
+def activity(failure: Rejection) -> tuple[object, ...]:
+    """What one client asks for by one API, whatever is answered."""
+    return failure.client_id, failure.host, failure.api, failure.topic, failure.replica
 
 
 def refused_connections(traffic: Traffic) -> Iterator[ErrorRow]:

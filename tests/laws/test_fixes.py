@@ -27,11 +27,8 @@ ASK = [code for code, check in LISTED.items() if "asks" in check.sentences]
 WORDS = {"partition": "0", "group": "g", "vanished": "topic u", "hurt_host": "10.0.0.7", "node": "2", "api": "Fetch"}
 FIRST = "First do what the card of "
 ROOT = Path(__file__).resolve().parents[2]
-CAPTURES = {
-    path.parent.name: path
-    for folder in ("tests/scenarios/captures", "examples")
-    for path in (ROOT / folder).glob("*/capture.pcap*")
-}
+FOLDERS = ("tests/scenarios", "examples")
+CAPTURES = {path.parent.name: path for folder in FOLDERS for path in (ROOT / folder).rglob("capture.pcap*")}
 
 
 def held(every):
