@@ -77,7 +77,7 @@ class Rule(NamedTuple):
 RULES = {
     code: tuple(Rule(code, one.rank, one.sure, one.relations) for one in check.explains)
     for code, check in LISTED.items()
-    if check.explains
+    if check.explains is not None
 }
 """By check; one finding may have several kinds of harm."""
 
@@ -89,7 +89,7 @@ def rules_of(finding: Finding) -> tuple[Rule, ...]:
     """
     code = finding.code
     own = "its API" if code in KINDS_OF_HARM else "its error"
-    declared = RULES.get(code) or (Rule(code, OWN_RANK, True, ("client", "its topic", own)),)
+    declared = RULES.get(code, (Rule(code, OWN_RANK, True, ("client", "its topic", own)),))
     last = Rule(code, LAST_RANK, False, ("client", "its topic"))
     return (*declared, last) if finding.kind in BLAMED else declared
 

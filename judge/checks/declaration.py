@@ -99,7 +99,8 @@ class ListedCheck(NamedTuple):
     """Fields of its sentence, besides those that vary by their names, in which findings that state the same differ."""
     sentences: Mapping[str, Sequence[Sentence]]
     """By part of a card (PARTS)."""
-    explains: Sequence[Explains]
+    explains: Sequence[Explains] | None
+    """None where its page does not declare it (`story/harm.py`), and none where that says `nothing`."""
     hurts: Hurts | None
     as_a_cause: AsACause | None
     line: str
@@ -176,7 +177,7 @@ def declared(page: Page) -> ListedCheck:
         summary=block.text("says"),
         varies=frozenset(block.text("varies", "").split()),
         sentences={part: sentences for part in PARTS if (sentences := tuple(sentences_of(block.each(part))))},
-        explains=tuple(explains(words, value) for words, value in block.each("explains")),
+        explains=all_explained(block.each("explains")),
         hurts=hurts(block.one("hurts")),
         as_a_cause=as_a_cause(block.one("as a cause")),
         line=block.text("line", ""),
@@ -195,6 +196,13 @@ def sentences_of(lines: Sequence[tuple[str, str]]) -> Iterator[Sentence]:
     for needs, text in lines:
         fields = {*FIELD.findall(text)} - OPTIONAL
         yield Sentence(frozenset({*fields, *needs.split()}), text)
+
+
+def all_explained(lines: Sequence[tuple[str, str]]) -> tuple[Explains, ...] | None:
+    """`explains: nothing` where the findings have errors that something else is the reason of."""
+    if [value for _, value in lines] == ["nothing"]:
+        return ()
+    return tuple(explains(words, value) for words, value in lines) or None
 
 
 def explains(words: str, value: str) -> Explains:
