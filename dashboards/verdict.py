@@ -202,8 +202,13 @@ def too_young(result: Verdict) -> str:
 
 
 def without_card(result: Verdict, code: str) -> str:
-    """What a check found that is on no card, because it is unknown which clients that hurts; empty without any."""
-    return listed([one.card.headline for one in result.entries if one.code == code and not needs_a_look(one)])
+    """What a check found that is on no card, because it is unknown which clients that hurts; empty without any. Not
+    that a client does no work, whatever the topic, where a card says already that it is hurt.
+    """
+    hurt = {hurt.client[0] for entry in blamed(result) for hurt in entry.card.harm.clients}
+    mine = (one for one in result.entries if one.code == code and not needs_a_look(one))
+    new = (one for one in mine if one.topics or not one.client_ids or not hurt.issuperset(one.client_ids))
+    return listed([one.card.headline for one in new])
 
 
 MOST_NOTES = 2

@@ -398,6 +398,23 @@ def test_brokers_that_answer_otherwise_and_one_that_did_are_two_cards():
     assert [card.action.sentence.split()[0] for card in made] == ["No", "Check"]
 
 
+@pytest.mark.parametrize(
+    ("clients", "about", "is_named"),
+    [
+        (("app",), {}, False),
+        (("app", "other"), {}, True),
+        (("app",), {"topics": ("t",)}, True),
+        ((), {}, True),
+    ],
+)
+def test_a_client_that_a_card_names_is_not_said_to_do_nothing_once_more(clients, about, is_named):
+    from tests.dashboards.results import RESULT
+
+    ended = card_entry(made_card(headline="app ended"), code="CLI008", kind="information", client_ids=clients, **about)
+    result = replace(RESULT, entries=(card_entry(made_card(hurt("app"))), ended), harms=())
+    assert (("stopped", "app ended") in besides(result)) == is_named
+
+
 def test_on_a_clear_screen_the_first_notes_are_named():
     from tests.dashboards.results import RESULT
 
