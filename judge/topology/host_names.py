@@ -3,6 +3,9 @@
 A list of host names says nothing about addresses. What an endpoint serves does: it leads those partitions, and Metadata
 says which broker leads them. So each topic leaves some candidates for an endpoint, and the broker is the only one that
 all its topics leave. Only a name with the endpoint's own port counts: clients connect to that.
+A statement shows nothing while no endpoint serves the partition, or several do (a former leader, or a follower that
+clients fetch from). Nor does a partition where several leaders were stated while one endpoint alone served it: some of
+them were not captured.
 Rule: whether a host is a member is never decided here. This is only about who a member is.
 """
 
@@ -18,6 +21,10 @@ from wirecheck.judge.topology.endpoint_history import is_literal
 
 Topics = dict[str, list[int]]
 Names = dict[tuple[int, int], set[int]]
+Place = tuple[int, int]
+"""A cluster (its `id()`) and a partition."""
+SOON_NS = 2_000_000_000
+"""A client asks which broker leads a partition, and then asks that broker."""
 MOST_TOPICS = 64
 """Of an endpoint so many topics are remembered, the least by name, whatever the order in which they were seen."""
 TOPICS = ("id", "name")
@@ -42,24 +49,30 @@ class HostNames:
         if self.left is None:
             self.left, news = {}, chain(*map(self.ledger.subjects, TOPICS))
         for subject in sorted(one for one in news if one[0] in TOPICS):
-            for endpoint, brokers in self.candidates(subject, clusters).items():
+            key, found = ":".join(subject), self.candidates(subject, clusters)
+            for endpoint in self.left.keys() - found.keys():
+                self.left[endpoint].pop(key, None)
+            for endpoint, brokers in found.items():
                 topics = self.left.setdefault(endpoint, {})
-                topics[":".join(subject)] = sorted(brokers)
+                topics[key] = sorted(brokers)
                 if len(topics) > MOST_TOPICS:
                     del topics[max(topics)]
         return dict(self.brokers(names, clusters))
 
     def candidates(self, subject: Subject, clusters: Clusters) -> dict[str, set[int]]:
-        """Per endpoint that serves partitions of a topic the brokers that led all of these at some time."""
-        served = [c for c in self.ledger.claims("serves", *subject) if subject[0] == "id" or c["topic_id"] is None]
-        led: dict[tuple[int, int], set[int]] = defaultdict(set)
+        """Per endpoint that serves partitions of a topic the brokers that led all of these, as far as they show it."""
+        served: dict[Place, list[Claim]] = defaultdict(list)
+        for claim in self.ledger.claims("serves", *subject):
+            if subject[0] == "id" or claim["topic_id"] is None:
+                served[id(clusters.group_of(claim)), claim["partition"]].append(claim)
+        led: dict[Place, list[Claim]] = defaultdict(list)
         for claim in self.leaders(subject) if served else ():
-            led[id(clusters.group_of(claim)), claim["partition"]].add(claim["leader"])
+            led[id(clusters.group_of(claim)), claim["partition"]].append(claim)
         found: dict[str, set[int]] = {}
-        for claim in served:
-            leaders = led.get((id(clusters.group_of(claim)), claim["partition"]))
-            if leaders is not None:
-                found[claim["endpoint"]] = found.get(claim["endpoint"], leaders) & leaders
+        for place, claims in served.items():
+            for endpoint, leaders in alone(claims, led[place]).items():
+                if len(leaders) == 1:
+                    found[endpoint] = found.get(endpoint, leaders) & leaders
         return found
 
     def leaders(self, subject: Subject) -> Iterator[Claim]:
@@ -81,6 +94,20 @@ class HostNames:
                     brokers = brokers.intersection(*map(set, shown)) if shown else set()
                 if len(brokers) == 1:
                     yield endpoint, brokers.pop()
+
+
+def alone(served: Iterable[Claim], led: Iterable[Claim]) -> dict[str, set[int]]:
+    """By endpoint the leaders that were stated of a partition while no other endpoint served it."""
+    found: dict[str, set[int]] = defaultdict(set)
+    for stated in led:
+        at_once = {
+            one["endpoint"]
+            for one in served
+            if one.first.ts_ns - SOON_NS <= stated.last.ts_ns and stated.first.ts_ns <= one.last.ts_ns
+        }
+        if len(at_once) == 1:
+            found[at_once.pop()].add(stated["leader"])
+    return found
 
 
 def names_of(clusters: Clusters) -> Names:

@@ -27,7 +27,7 @@ def cluster(led=LED, *, brokers=NAMES):
     lab = Named()
     for at, (server, topic_id, leader) in enumerate(led):
         lab.leads(at, topic_id, leader, brokers=brokers)
-        lab.fetches([at + 5], topic_id, server=server)
+        lab.fetches([at + 1], topic_id, server=server)
     return lab
 
 
@@ -55,20 +55,46 @@ def test_where_addresses_are_listed_nothing_is_concluded():
     assert cluster(brokers={**NAMES, B3: 3}).resolved() == {}
 
 
-def test_a_leader_that_moved_leaves_both_and_another_topic_decides():
+def test_a_leader_that_moved_shows_what_was_stated_before():
     lab = cluster()
     lab.leads(20, ID_1, 2, epoch=1)
     lab.fetches([21], ID_1, server=B2)
-    assert lab.resolved() == {B2: 2, B3: 3}
-    lab.leads(22, ID_4, 1)
-    lab.fetches([23], ID_4, server=B1)
+    assert lab.resolved() == {B1: 1, B2: 2, B3: 3}
+
+
+def test_a_leader_that_no_statement_names_shows_nothing():
+    """Broker 3 leads all while the others restart; who led before was stated, and who leads after was not."""
+    lab = cluster()
+    lab.leads(10, ID_4, 3)
+    lab.fetches([11, 30], ID_4, server=B3)
+    lab.fetches([50, 60], ID_4, server=B1)
+    assert lab.resolved() == {B1: 1, B2: 2, B3: 3}
+
+
+def test_several_leaders_of_what_one_endpoint_serves_show_nothing():
+    """Those of the others were not captured."""
+    lab = cluster()
+    for at, leader in enumerate((2, 3)):
+        lab.leads(10 + at, ID_4, leader, epoch=at)
+    lab.fetches([9, 60], ID_4, server=B1)
+    assert lab.resolved() == {B1: 1, B2: 2, B3: 3}
+
+
+def test_a_follower_that_clients_fetch_from_shows_nothing():
+    """KIP-392: the leader and a follower serve the partition at one time."""
+    lab = cluster()
+    lab.leads(10, ID_4, 1)
+    for server in (B1, B3):
+        lab.fetches([9, 30], ID_4, server=server)
     assert lab.resolved() == {B1: 1, B2: 2, B3: 3}
 
 
 def test_an_endpoint_that_serves_what_several_lead_is_none_of_them():
-    """A follower from which consumers fetch (KIP-392), or one address of several brokers."""
-    lab = cluster()
-    lab.fetches([30], ID_2, server=B3)
+    """One address of several brokers."""
+    lab = cluster(LED[:2])
+    for at, (topic_id, leader) in enumerate([(ID_3, 3), (ID_4, 2)]):
+        lab.leads(20 + at, topic_id, leader)
+        lab.fetches([21 + at], topic_id, server=B3)
     assert lab.resolved() == {B1: 1, B2: 2}
 
 
@@ -79,7 +105,7 @@ def test_a_topic_by_name_alone_counts_too():
         row = {"partitionIndex": 0, "highWatermark": 10, "records": None, "abortedTransactions": None}
         asked = {"topics": [{"topic": f"t{number}", "partitions": [{"partition": 0}]}], "replicaId": -1}
         answer = {"responses": [{"topic": f"t{number}", "partitions": [row]}]}
-        lab.talk(server).ask(number + 5, "Fetch", 11, asked, answer)
+        lab.talk(server).ask(number + 1, "Fetch", 11, asked, answer)
     assert lab.resolved() == {B1: 1, B2: 2}
 
 
