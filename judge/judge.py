@@ -315,7 +315,8 @@ class Judge:
             reports=self.reports,
             doubted=doubted,
         )
-        self.clusters.resolve(self.failures.retry(HOST_NAMES, (), self.host_names.look, news, self.clusters) or {})
+        resolved = self.failures.retry(HOST_NAMES, (), self.host_names.look, news, self.clusters) or {}
+        self.clusters.resolve(resolved, self.host_names.serving())
         return CheckContext(
             self.ledger,
             self.clusters,

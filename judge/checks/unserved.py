@@ -21,6 +21,7 @@ from wirecheck.judge.checks.shapes import (
     clients_of,
     clock,
     counted,
+    endpoints_of,
     gathered,
     known_addresses,
     resting_on,
@@ -279,7 +280,7 @@ def asks_for_brokers_only(subject: Subject, group: Group, context: CheckContext)
     if any((one["client_id"] or "") == client_id for one in listings):
         return
     known = known_addresses([subject], group, context)
-    if all(address in group.endpoints for _, address in known):
+    if all(reached(address, broker, group, context) for broker, address in known):
         return
     if len({broker for broker, _ in known}) > 1 and not seen_everywhere(subject, first_ns, group, context):
         return
@@ -292,6 +293,12 @@ def asks_for_brokers_only(subject: Subject, group: Group, context: CheckContext)
         "lacks": f", {count:,} times; brokers advertise {and_list(addresses[:MOST_ADDRESSES])}",
     }
     yield resting_on(mine, client_id, host, client_ids=(mine[0]["client_id"],), first_ns=first_ns, words=words)
+
+
+def reached(address: str, broker: int, group: Group, context: CheckContext) -> bool:
+    """Whether what a broker advertises was captured; behind a host name, because clients are served there."""
+    ends = endpoints_of(address, broker, group, context)
+    return address in ends or not ends.isdisjoint(context.clusters.serving)
 
 
 def not_offered(endpoints: set[str], group: Group, context: CheckContext) -> str:

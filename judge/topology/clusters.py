@@ -252,6 +252,8 @@ class Clusters:
         self.places = self.placed(self.addresses)
         self.resolved: Mapping[str, int] = {}
         """By endpoint the broker that answers there, where brokers are known by host names (`host_names.py`)."""
+        self.serving: Collection[str] = ()
+        """Of these, endpoints that serve partitions."""
         self.former: dict[int, list[Group]] = {}
         """By cluster (its `id()`) those that its addresses led to before, once they were asked for."""
         self.only = {endpoint: places[0].group for endpoint, places in self.places.items() if len(places) == 1}
@@ -259,9 +261,9 @@ class Clusters:
         self.alone = len(self.only) == len(self.places)
         """No endpoint was ever another cluster's."""
 
-    def resolve(self, brokers: Mapping[str, int]) -> None:
-        """Brokers that are known by host names answer at these endpoints."""
-        self.resolved = brokers
+    def resolve(self, brokers: Mapping[str, int], serving: Collection[str] = ()) -> None:
+        """Brokers that are known by host names answer at these endpoints, and serve partitions at some."""
+        self.resolved, self.serving = brokers, serving
         for endpoint, broker in brokers.items():
             named = (Named(ALWAYS, ALWAYS, broker),)
             self.places[endpoint] = [

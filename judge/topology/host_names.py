@@ -59,6 +59,10 @@ class HostNames:
                     del topics[max(topics)]
         return dict(self.brokers(names, clusters))
 
+    def serving(self) -> frozenset[str]:
+        """Endpoints at which a client got beyond the list of brokers: what is advertised there can be reached."""
+        return frozenset(endpoint for endpoint, topics in (self.left or {}).items() if topics)
+
     def candidates(self, subject: Subject, clusters: Clusters) -> dict[str, set[int]]:
         """Per endpoint that serves partitions of a topic the brokers that led all of these, as far as they show it."""
         served: dict[Place, list[Claim]] = defaultdict(list)

@@ -656,6 +656,11 @@ def cli008_near_miss__a_tool_that_looks_at_metadata(lab):
     asks_for_brokers(lab, host="10.0.0.1")
 
 
+def cli008_near_miss__a_tool_where_clients_reach_the_host_name(lab):
+    asks_for_brokers(lab)
+    lab.fetches([2, 60, 99], ID_1, client_id="reader")
+
+
 def cli008_near_miss__a_tool_that_asks_for_all_topics(lab):
     asks_for_brokers(lab, topics=())
 
