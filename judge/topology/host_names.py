@@ -3,9 +3,9 @@
 A list of host names says nothing about addresses. What an endpoint serves does: it leads those partitions, and Metadata
 says which broker leads them. So each topic leaves some candidates for an endpoint, and the broker is the only one that
 all its topics leave. Only a name with the endpoint's own port counts: clients connect to that.
-A statement shows nothing while no endpoint serves the partition, or several do (a former leader, or a follower that
-clients fetch from). Nor does a partition where several leaders were stated while one endpoint alone served it: some of
-them were not captured.
+A statement shows nothing while no endpoint serves the partition, or several of one port do (a former leader, or a
+follower that clients fetch from). Nor does a partition where several leaders were stated while one endpoint alone
+served it: some of them were not captured.
 Rule: whether a host is a member is never decided here. This is only about who a member is.
 """
 
@@ -101,16 +101,16 @@ class HostNames:
 
 
 def alone(served: Iterable[Claim], led: Iterable[Claim]) -> dict[str, set[int]]:
-    """By endpoint the leaders that were stated of a partition while no other endpoint served it."""
+    """By endpoint the leaders that were stated of a partition while no other endpoint of its port served it."""
     found: dict[str, set[int]] = defaultdict(set)
     for stated in led:
-        at_once = {
-            one["endpoint"]
-            for one in served
-            if one.first.ts_ns - SOON_NS <= stated.last.ts_ns and stated.first.ts_ns <= one.last.ts_ns
-        }
-        if len(at_once) == 1:
-            found[at_once.pop()].add(stated["leader"])
+        at_once: dict[int, set[str]] = defaultdict(set)
+        for one in served:
+            if one.first.ts_ns - SOON_NS <= stated.last.ts_ns and stated.first.ts_ns <= one.last.ts_ns:
+                at_once[Peer.of(one["endpoint"]).port].add(one["endpoint"])
+        for endpoint, *others in at_once.values():
+            if not others:
+                found[endpoint].add(stated["leader"])
     return found
 
 

@@ -80,6 +80,16 @@ def test_several_leaders_of_what_one_endpoint_serves_show_nothing():
     assert lab.resolved() == {B1: 1, B2: 2, B3: 3}
 
 
+def test_each_listener_of_a_broker_serves_what_it_leads():
+    internal = {B1.replace("9092", "9093"): 1, B2.replace("9092", "9093"): 2}
+    both = {**NAMES, **{f"kafka-{number}:9093": number for number in (1, 2, 3)}}
+    lab = cluster(brokers=both)
+    for at, (server, topic_id) in enumerate(zip(internal, (ID_1, ID_2), strict=True)):
+        lab.metadata(at, [], server=server, brokers=both)
+        lab.fetches([at + 1.5], topic_id, server=server)
+    assert lab.resolved() == {B1: 1, B2: 2, B3: 3, **internal}
+
+
 def test_a_follower_that_clients_fetch_from_shows_nothing():
     """KIP-392: the leader and a follower serve the partition at one time."""
     lab = cluster()
