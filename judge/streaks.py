@@ -21,6 +21,8 @@ WINDOW = 3
 """Slots of 10 s."""
 ASKS_AGAIN_NS = 10 * SECOND_NS
 """A client that is refused asks again within this time, at whatever broker."""
+SENT_ELSEWHERE = frozenset({5, 6, 14, 15, 16, 74, 75})
+"""Another broker leads the partition or coordinates the group by now, or soon."""
 RETRY_NS = 30 * SECOND_NS
 """Clients that gave up connect again within 20 s, whatever library they use (reconnect.backoff.max.ms)."""
 
@@ -123,13 +125,23 @@ def streaks(outcomes: Outcomes, bad: Collection[int], port: Part | None = None) 
         success = good.get(slot)
         before, after = sides(errors.get(slot, []), success)
         for one in before:
-            open_streak = open_streak.joined(one) if open_streak else one
+            found += [replace(open_streak, ended=True)] if open_streak and is_served_between(open_streak, one) else []
+            open_streak = continued(open_streak, one)
         if success is not None:
             found += [replace(open_streak, ended=True)] if open_streak else []
             open_streak = None
         for one in after:
-            open_streak = open_streak.joined(one) if open_streak else one
+            open_streak = continued(open_streak, one)
     return [*found, open_streak] if open_streak else found
+
+
+def continued(streak: Streak | None, later: Streak) -> Streak:
+    return later if streak is None or is_served_between(streak, later) else streak.joined(later)
+
+
+def is_served_between(streak: Streak, later: Streak) -> bool:
+    """Whether a client that was sent to another broker was quiet for so long that it works there, captured or not."""
+    return later.first_ns > streak.last_ns + RETRY_NS and SENT_ELSEWHERE.issuperset((*streak.errors, *later.errors))
 
 
 def of_errors(outcomes: Outcomes, bad: Collection[int], port: Part | None) -> dict[int, list[Streak]]:
