@@ -18,6 +18,7 @@ from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import (
     apis_of,
     brokers_of,
+    captured_brokers,
     clients_of,
     clock,
     counted,
@@ -35,7 +36,7 @@ from wirecheck.judge.claims.extract.unserved import CLOSED, CLOSED_AFTER_GREETIN
 from wirecheck.judge.claims.extract.wire_format import ON_OTHERS
 from wirecheck.judge.claims.outcomes import OTHERS, Run
 from wirecheck.judge.results.finding import Evidence, Number
-from wirecheck.judge.streaks import Streak, longest_wait, without_pause
+from wirecheck.judge.streaks import SENT_ELSEWHERE, Streak, longest_wait, without_pause
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import name_of
 from wirecheck.judge.topology.clusters import Group
@@ -370,6 +371,8 @@ def fell_silent(errors: Collection[Claim], silence: Silence, group: Group, conte
         ended_by = {code for claim in claims for code, run in errors_of(claim) if run.last_ns == wrote.last_ns}
         if not ended_by or ended_by & NO_OUTCOME:
             continue
+        if ended_by <= SENT_ELSEWHERE and captured_brokers(group, context) is None:
+            continue  # it may write on at a broker that was not captured
         words = {
             "client": claims[0]["client_id"] or "a client without an ID",
             "topic": topic,

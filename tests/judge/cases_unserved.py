@@ -384,6 +384,17 @@ def cli005_near_miss__it_ended(lab):
     lab.until = 200
 
 
+def cli005_fires__a_leader_that_moved(lab):
+    """All brokers were captured."""
+    lab.metadata(1, [("songs", ID_1)], brokers={B1: 1})
+    writer(lab, error=6)
+
+
+def cli005_cannot_know__a_leader_that_moved_to_a_broker_not_captured(lab):
+    lab.metadata(1, [("songs", ID_1)], brokers={B1: 1, B2: 2})
+    writer(lab, error=6)
+
+
 def cli005_cannot_know(lab):
     """The capture ends soon after the error."""
     writer(lab)
