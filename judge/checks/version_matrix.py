@@ -2,14 +2,15 @@
 
 Rule: a roll may take an hour, and what is configured is not judged: an API that a server lacks says nothing. Levels of
 features are compared where they are of one epoch, which is an offset of the metadata log: there they are one state.
+Epochs grow all the time under KRaft, so two servers that never change also disagree where their epochs alternate.
 """
 
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.shapes import clock, ends, gathered, if_broker, servers_of
+from wirecheck.judge.checks.shapes import by_key, clock, ends, gathered, if_broker, servers_of
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.results.finding import Evidence, Side, last_of
 from wirecheck.judge.thresholds import SECOND_NS
@@ -17,6 +18,8 @@ from wirecheck.judge.topology.clusters import Group
 from wirecheck.judge.topology.releases import is_of_controller, lines_of, order_of, spelled
 
 UNKNOWN_EPOCH = -1
+TURNS = 3
+"""So many changes of a level in the order of epochs, which no server states itself, are none."""
 SHOWN = 3
 """So many brokers of one release are named."""
 
@@ -70,6 +73,14 @@ def feature_levels_disagree(subject: Subject, group: Group, context: CheckContex
             each = [f"{servers_of([c for c in claims if c['level'] == n], context)} {n}" for n in sorted(levels)]
             words = {"what": f"has different levels at one epoch ({epoch}): {'; '.join(each)}"}
             yield of_feature(feature, claims, f"epoch {epoch}", words, context)
+    for (feature,), claims in gathered(finalized, "feature"):
+        sides = alternating(claims)
+        if sides and together_ns(sides) >= grace_ns:
+            first, last = (pick(claim["epoch"] for side in sides for claim in side) for pick in (min, max))
+            each = [f"{servers_of(side, context)} {side[0]['level']}" for side in sides]
+            words = {"what": f"has different levels at epochs from {first} to {last}: {'; '.join(each)}"}
+            latest = [max(side, key=lambda claim: claim.last) for side in sides]
+            yield of_feature(feature, latest, "epochs", words, context)
     supported = context.by("endpoint feature", "supported_feature", group, *subject)
     for claim in finalized:
         ranges = supported.get((claim["endpoint"], claim["feature"]), ())
@@ -78,6 +89,28 @@ def feature_levels_disagree(subject: Subject, group: Group, context: CheckContex
             high = max(one["high"] for one in valid)
             what = f"has level {claim['level']}, and {servers_of([claim], context)} supports no more than {high}"
             yield of_feature(claim["feature"], [claim], claim["endpoint"], {"what": what}, context)
+
+
+def together_ns(sides: list[list[Claim]]) -> int:
+    """For how long servers answered beside each other, each with claims of its own."""
+    return min(max(one.last.ts_ns for one in side) for side in sides) - max(
+        min(one.first.ts_ns for one in side) for side in sides
+    )
+
+
+def alternating(claims: list[Claim]) -> list[list[Claim]]:
+    """Of one feature what two servers state that each have one level, and whose epochs lie between each other's: were
+    the level changed, both would have both. Empty without such.
+    """
+    known = [claim for claim in claims if claim["epoch"] != UNKNOWN_EPOCH]
+    by_server = by_key(known, "endpoint")
+    steady = [mine for mine in by_server.values() if len({claim["level"] for claim in mine}) == 1]
+    by_level = {mine[0]["level"]: mine for mine in sorted(steady, key=len)}  # of each level who states it most
+    for one, other in combinations(by_level.values(), 2):
+        levels = [level for _, level in sorted((claim["epoch"], claim["level"]) for claim in (*one, *other))]
+        if sum(before != after for before, after in pairwise(levels)) >= TURNS:
+            return [one, other]
+    return []
 
 
 def of_feature(feature: str, claims: list[Claim], where: str, words: dict[str, Any], context: CheckContext) -> Evidence:

@@ -451,6 +451,26 @@ def ver011_fires__above_what_is_supported(lab):
     with_features(lab, B1, 27, high=25)
 
 
+def with_growing_epochs(lab, server, levels, *, first):
+    for number, level in enumerate(levels):
+        with_features(lab, server, level, epoch=first + number * 10, times=(number * 20,))
+
+
+def ver011_fires__epochs_grow(lab):
+    """KRaft: an epoch is an offset of the metadata log, and no two answers have the same."""
+    lab.metadata(0, brokers=BROKERS)
+    for server, level, first in ((B1, 20, 500), (B2, 20, 503), (B3, 14, 506)):
+        with_growing_epochs(lab, server, [level] * 6, first=first)
+
+
+def ver011_near_miss__epochs_grow_over_an_upgrade(lab):
+    """One broker is late."""
+    lab.metadata(0, brokers=BROKERS)
+    for server, first in ((B1, 500), (B2, 503)):
+        with_growing_epochs(lab, server, [14] * 2 + [20] * 4, first=first)
+    with_growing_epochs(lab, B3, [14] * 6, first=450)
+
+
 def ver011_near_miss(lab):
     """An upgrade on its way: one broker is late."""
     lab.metadata(0, brokers=BROKERS)
