@@ -125,23 +125,13 @@ def streaks(outcomes: Outcomes, bad: Collection[int], port: Part | None = None) 
         success = good.get(slot)
         before, after = sides(errors.get(slot, []), success)
         for one in before:
-            found += [replace(open_streak, ended=True)] if open_streak and is_served_between(open_streak, one) else []
-            open_streak = continued(open_streak, one)
+            open_streak = open_streak.joined(one) if open_streak else one
         if success is not None:
             found += [replace(open_streak, ended=True)] if open_streak else []
             open_streak = None
         for one in after:
-            open_streak = continued(open_streak, one)
+            open_streak = open_streak.joined(one) if open_streak else one
     return [*found, open_streak] if open_streak else found
-
-
-def continued(streak: Streak | None, later: Streak) -> Streak:
-    return later if streak is None or is_served_between(streak, later) else streak.joined(later)
-
-
-def is_served_between(streak: Streak, later: Streak) -> bool:
-    """Whether a client that was sent to another broker was quiet for so long that it works there, captured or not."""
-    return later.first_ns > streak.last_ns + RETRY_NS and SENT_ELSEWHERE.issuperset((*streak.errors, *later.errors))
 
 
 def of_errors(outcomes: Outcomes, bad: Collection[int], port: Part | None) -> dict[int, list[Streak]]:

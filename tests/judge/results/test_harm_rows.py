@@ -339,16 +339,6 @@ def test_a_hurt_client_is_not_over_it_by_what_was_not_captured():
     assert row["last_seen"] == ns(90.001)
 
 
-def test_a_client_that_is_sent_to_another_broker_twice_works_there_meanwhile():
-    """It asks again within 30 s as long as it is refused, whether that broker was captured or not."""
-    lab = Lab()
-    refused_twice(lab, pause_s=25)
-    assert levels(lab) == [("writer", HURT, 20, False)]
-    lab = Lab()
-    refused_twice(lab, pause_s=35)
-    assert levels(lab) == [("writer", "briefly", 10, True)]
-
-
 def test_few_errors_over_a_long_time_are_a_row_as_long_as_nothing_succeeds():
     """`errors` calls them ongoing, and so no card is without that client."""
     lab = Lab()
