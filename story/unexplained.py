@@ -4,7 +4,7 @@ Whether a finding explains a refusal is known only when all findings and harms o
 made of the open rows of both tables, wherever they are read, and is in no table of its own.
 
 Rule: only a client that is hurt counts, and only by errors that are not the protocol's own answers
-(`judge/not_rejections.py`). A finding explains a harm if the harm is on its card (`harm.py`): so whoever is refused is
+(`judge/not_rejections.py`). A finding explains a harm if the harm is on its card (`harm.py`): so who is refused is
 on a card, and no card is beside a client of which it speaks.
 """
 

@@ -13,6 +13,7 @@ from wirecheck.decode import schemas
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.lone_readers import lives_on
 from wirecheck.judge.checks.shapes import brokers_of, clock, resting_on, seen_everywhere
+from wirecheck.judge.checks.unserved import GREETED
 from wirecheck.judge.claims.claim import Claim, Subject, error_name
 from wirecheck.judge.claims.outcomes import OTHERS, SUCCESS, Part
 from wirecheck.judge.not_rejections import not_rejection
@@ -29,7 +30,6 @@ OF_WORK = OF_MEMBERS | {
     "OffsetFetch", "ListOffsets", "Fetch", "ShareFetch", "InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn",
     "TxnOffsetCommit", "EndTxn", "Produce", "SaslHandshake", "SaslAuthenticate",
 }  # fmt: skip
-GREETED = "ApiVersions"
 READS = frozenset({"Fetch", "ShareFetch"})
 PRODUCE = "Produce"
 REPLACED = frozenset({47, 82, 90})
@@ -75,7 +75,7 @@ def ends_at_an_error(subject: Subject, group: Group, context: CheckContext) -> I
         yield resting_on(claims, client_id, host, api, first_ns=end.ts_ns, **about, words=words)
 
 
-def ends_on_its_connection(end: Answer, every: Iterable[Claim]) -> bool:
+def ends_on_its_connection(end: Answer, every: Collection[Claim]) -> bool:
     """Of a member whose client ID others on its host have, too, as a library's own: whether nothing follows the error
     on its connection, and no connection of that ID began since. A process that took over has one.
     """
@@ -85,14 +85,13 @@ def ends_on_its_connection(end: Answer, every: Iterable[Claim]) -> bool:
     if len(ports) != 1 or OTHERS in ports:
         return False
     (port,) = ports
-    claims = [*every]
-    begun = (claim for claim in claims if claim["api"] == GREETED)
-    return not any(last_ns(claim, port) > end.ts_ns for claim in claims) and not any(
-        last_ns(claim, None) > end.ts_ns for claim in begun
+    begun = (claim for claim in every if claim["api"] == GREETED)
+    return not any(last_ns(claim, port) > end.ts_ns for claim in every) and not any(
+        last_ns(claim) > end.ts_ns for claim in begun
     )
 
 
-def last_ns(claim: Claim, port: Part | None, codes: Collection[int] | None = None) -> int:
+def last_ns(claim: Claim, port: Part | None = None, codes: Collection[int] | None = None) -> int:
     """When an API was answered last on a connection, or on any."""
     return max((run.last_ns for run in claim.outcomes.runs(codes, part=port)), default=0)
 
@@ -102,7 +101,7 @@ def latest(claims: Iterable[Claim]) -> dict[str, Answer]:
     found: dict[str, Answer] = {}
     for claim in claims:
         for code in claim.outcomes.codes():
-            ts_ns = max((run.last_ns for run in claim.outcomes.runs({code})), default=0)
+            ts_ns = last_ns(claim, codes={code})
             known = found.get(claim["api"])
             if known is None or ts_ns > known.ts_ns:
                 found[claim["api"]] = Answer(ts_ns, code, claim)

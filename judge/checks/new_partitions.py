@@ -2,7 +2,7 @@
 
 Rule: in a classic group the leader divides the partitions that its own metadata has, so a new one waits until a member
 asks for metadata, and some libraries never look. It counts only where every member of the last generation was captured:
-as many as the leader was told of. Brokers divide the partitions of the newer groups themselves.
+as many as the leader got to know. Brokers divide the partitions of the newer groups themselves.
 """
 
 from collections.abc import Collection, Iterator

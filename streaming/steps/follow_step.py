@@ -29,7 +29,7 @@ from wirecheck.streaming.steps.settings import AgentFiles, Settings
 from wirecheck.streaming.steps.settled_connections import SettledConnections
 from wirecheck.streaming.steps.tagged import EXCHANGES, MARKS, PROGRESS, Tagged
 from wirecheck.streaming.steps.unanswered_connections import UnansweredConnections
-from wirecheck.wording import utc
+from wirecheck.wording import clock
 
 FRAMES_A_CALL = 20_000  # of as many connections at most: these can always be taken in, and are 60 MB of objects
 MESSAGES_A_CELL = 10_000  # from here on, what a cell costs is little beside what its messages cost
@@ -136,12 +136,9 @@ class Agent:
 def absence(name: str, agent: Agent, until_ns: int) -> frames.Mark:
     """What happened between the last that an agent has shown and its next start is not known."""
     seconds = (until_ns - agent.ts_ns) // SECOND_NS
-    span = f"from {second(agent.ts_ns)} to {second(until_ns)}" if agent.absences <= MOST_ABSENCES else "more often"
+    times = (f"{clock(ts_ns, dated=True)} UTC" for ts_ns in (agent.ts_ns, until_ns))
+    span = f"from {' to '.join(times)}" if agent.absences <= MOST_ABSENCES else "more often"
     return frames.Mark(frames.AWAY, until_ns, None, seconds, f"{name} did not capture, {span}")
-
-
-def second(ts_ns: int) -> str:
-    return f"{utc(ts_ns):%Y-%m-%d %H:%M:%S} UTC"
 
 
 @dataclass(frozen=True)

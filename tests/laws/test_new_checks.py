@@ -1,4 +1,4 @@
-"""The law of new checks: one that is made by CONTRIBUTING.md, of a function and a page, tells one story.
+"""The law of new checks: one that is made by CONTRIBUTING.md, of a function and a page, is one story.
 
 Each process adds a check of clients that ask for offsets beyond the log to an unchanged wirecheck, and replays a client
 that does. Whatever its page declares, these agree: the finding, its card with an impact line, the client's state, the
