@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from wirecheck.judge.results.judged_tables import JUDGED
 from wirecheck.judge.results.result_table import CLUSTER, REVISION, TEXT, TEXTS, TIME, Column, ResultTable, has_time
@@ -168,8 +169,8 @@ def in_unit(value: Any, kind: pa.DataType) -> Any:
 
 def latest_revisions(rows: pa.Table) -> pa.Table:
     """The last revision of each id, in the order in which they came."""
-    codes = rows["id"].combine_chunks().dictionary_encode().indices.to_numpy()
-    order = np.lexsort([np.arange(len(codes)), rows["revision"].to_numpy(), codes])
+    codes = pc.rank(rows["id"], tiebreaker="dense").to_numpy()  # a dictionary would be a copy of all IDs
+    order = np.lexsort([rows["revision"].to_numpy(), codes])
     last = np.ones(len(codes), np.bool_)
     last[:-1] = np.diff(codes[order]) != 0
     if last.all():  # as of a capture that is judged once: no copy of all its rows
