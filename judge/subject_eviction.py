@@ -253,8 +253,10 @@ class SubjectEvictor:
 
     def may_lose_claims(self, subject: Subject, coming: int) -> bool:
         """The same of a subject's claims; the rows of a connection do not rest on those that it may lose."""
+        if subject[0] == "connection":
+            return False
         known = self.ledger.claims_of(*subject)
-        if subject[0] == "connection" or len(known) + coming <= min(FOLLOWERS, self.settings.most_claims):
+        if len(known) + coming <= min(FOLLOWERS, self.settings.most_claims):
             return False
         of_kind = Counter(claim.kind for claim in known.values()) or Counter({"": 0})
         return any(

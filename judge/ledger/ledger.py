@@ -130,6 +130,11 @@ class Ledger:
         shard = place[1] if place is not None else self.shard(shard_of(subject))
         return shard.known(subject) or {}
 
+    def taken_in(self, *subject: str) -> Claims:
+        """The same of a subject of which something new comes: it is no longer put away."""
+        shard = self.shard(shard_of(subject))
+        return shard.made(subject) if subject in shard else {}
+
     def subjects(self, space: str) -> Iterator[Subject]:
         for number in range(kinds.SPACES[space]):
             yield from self.shard(f"{space}-{number:02d}")

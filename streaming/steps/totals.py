@@ -64,7 +64,7 @@ class Totals:
                 continue
             if claim.kind == "connection":
                 (subject,) = claim.subjects()
-                self.connection(claim, ledger.claims_of(*subject).get(claim.identity), grown)
+                self.connection(claim, ledger.taken_in(*subject).get(claim.identity), grown)
                 for word, count in claim.tally.items():
                     words[word] += count
             elif claim.kind == "mark" and claim["agent"] == OTHERS:
