@@ -97,6 +97,8 @@ class CheckContext:
         self.failures = failures if failures is not None else Failures()
         """Everything that cannot be judged now."""
         self.filed: dict[Subject, Filed] = {}
+        self.words: dict[Subject, frozenset[str]] = {}
+        """What is filed about topic names and IDs that were asked for so far."""
         self.topics: dict[tuple[str, int], Any] = {}
         """The topics that were looked up so far (`topic_of`)."""
         self.uses: dict[tuple[int, str], dict[tuple[str | None, str, str], list[Claim]]] = {}

@@ -224,6 +224,8 @@ class Connections:
         self.ledger, self.failures = ledger, failures
         self.added: dict[Subject, dict[Key, list[Claim]]] = {}
         """By subject of sums what single connections added to it; looked through once per batch."""
+        self.busy: dict[Subject, list[Claim]] = {}
+        """By link when its connections were busy, until that is united: once per batch."""
 
     def add_up(self, connections: Iterable[Subject]) -> None:
         """Replace what these connections added by what is known of them now."""
@@ -231,6 +233,9 @@ class Connections:
         advertised = self.advertised() if connections else {}
         for subject in connections:
             self.failures.retry(SETTLING, subject, self.account_of, subject, advertised)
+        for link, busy in sorted(self.busy.items()):
+            self.failures.retry(SETTLING, link, self.add_busy, link, busy)
+        self.busy.clear()
         for link in sorted({link_of(subject) for subject in connections}):
             if any(claim.kind == "unanswered" for claim in self.ledger.claims_of(*link).values()):
                 self.ledger.touched.add(link)  # whether one was let down depends on how long others went on
@@ -261,7 +266,7 @@ class Connections:
                     self.ledger.absorb(claim)
                 self.ledger.touched.add(target)
                 self.added_to(target)[connection_key(claims)] = now
-        self.add_busy(link, claims)
+        self.busy.setdefault(link, []).extend(busy_of(link, claims))
 
     def added_to(self, target: Subject) -> dict[Key, list[Claim]]:
         if target not in self.added:
@@ -273,20 +278,19 @@ class Connections:
             self.added[target] = found
         return self.added[target]
 
-    def add_busy(self, link: Subject, claims: Iterable[Claim]) -> None:
-        """When it carried requests, and when it lacked bytes."""
-        spans = [(c.first.ts_ns, c.last.ts_ns) for c in claims if c.kind == "connection" and c.peak.get("requests")]
-        gaps = [(c.first.ts_ns, c.first.ts_ns) for c in claims if c.kind == "gap"]
-        for claim in claims:
-            if claim.kind == "connection" and (spans or gaps):
-                busy = Claim("busy", (link[1],), claim.first, peak={"spans": [], "gaps": []})
-                if busy.identity not in self.ledger.claims_of(*link):
-                    self.ledger.absorb(busy)
-                known = self.ledger.claims_of(*link)[busy.identity]
-                known.first, known.last = min(known.first, claim.first), max(known.last, claim.last)
-                known.peak["spans"] = united(known.peak["spans"], spans)
-                known.peak["gaps"] = united(known.peak["gaps"], gaps)
-                self.ledger.rewrite(link)
+    def add_busy(self, link: Subject, busy: list[Claim]) -> None:
+        """When its connections carried requests, and when they lacked bytes: all of them at once, as each is put in
+        order with all that are known.
+        """
+        for one in busy[:1]:
+            if one.identity not in self.ledger.claims_of(*link):
+                self.ledger.absorb(Claim("busy", one.key, one.first, peak={"spans": [], "gaps": []}))
+            known = self.ledger.claims_of(*link)[one.identity]
+            known.first = min(known.first, *(other.first for other in busy))
+            known.last = max(known.last, *(other.last for other in busy))
+            for what in ("spans", "gaps"):
+                known.peak[what] = united(known.peak[what], (span for other in busy for span in other.peak[what]))
+            self.ledger.rewrite(link)
 
     def settles_ns(self, connection: Subject) -> int | None:
         """When a connection settles, as far as is known now; None where nothing is known of one."""
@@ -315,6 +319,16 @@ class Connections:
                 self.ledger.remove(target, added)
                 for claim in added:
                     self.ledger.absorb(nameless(claim))
+
+
+def busy_of(link: Subject, claims: Iterable[Claim]) -> Iterator[Claim]:
+    """When one connection carried requests, and when it lacked bytes."""
+    known = [claim for claim in claims if claim.kind == "connection"]
+    spans = [(claim.first.ts_ns, claim.last.ts_ns) for claim in known if claim.peak.get("requests")]
+    gaps = [(claim.first.ts_ns, claim.first.ts_ns) for claim in claims if claim.kind == "gap"]
+    if known and (spans or gaps):
+        first, last = min(claim.first for claim in known), max(claim.last for claim in known)
+        yield Claim("busy", (link[1],), first, last, peak={"spans": spans, "gaps": gaps})
 
 
 def link_of(connection: Subject) -> Subject:

@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import groupby, islice
+from itertools import accumulate, groupby, islice
 from operator import attrgetter, itemgetter
 from typing import Any
 
@@ -51,6 +51,7 @@ from wirecheck.judge.topic_history import CONTROL, name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
 
 STALE_CONTROLLER_EPOCH, NOT_CONTROLLER, STALE_BROKER_EPOCH = 11, 41, 77
+NOT_YET_NS = 1 << 63
 DENIALS = (6, 75)
 """NOT_LEADER_OR_FOLLOWER, UNKNOWN_LEADER_EPOCH."""
 ORDERS = {"LeaderAndIsr", "UpdateMetadata", "StopReplica"}
@@ -393,9 +394,10 @@ def former_denials(
     served_at = by_key(served, "partition endpoint")
     for (partition,), claims in gathered(refused, "partition"):
         about_it = states.get((partition,), [])
+        ends = Ends(about_it)
         for (leader,), named in gathered(about_it, "leader"):
             answered = [(claim, answers_as(leader, [claim], context)) for claim in claims]
-            terms = [denials_in_epoch(same, about_it, answered, context) for _, same in gathered(named, "leader_epoch")]
+            terms = [denials_in_epoch(same, ends, answered, context) for _, same in gathered(named, "leader_epoch")]
             stretches = [
                 one
                 for term in terms
@@ -408,12 +410,12 @@ def former_denials(
 
 
 def denials_in_epoch(
-    named: list[Claim], states: list[Claim], answered: list[tuple[Claim, list[Run]]], context: CheckContext
+    named: list[Claim], ends: "Ends", answered: list[tuple[Claim, list[Run]]], context: CheckContext
 ) -> list[Stretch]:
-    """`named`: the partition's leader of one epoch; `states`: all that is known of the partition."""
+    """`named`: the partition's leader of one epoch."""
     settings, epoch = context.settings, named[0]["leader_epoch"]
     begin_ns, last_ns = named[0].first.ts_ns, max(one.last_word.ts_ns for one in named)
-    end_ns = min((one.first.ts_ns for one in states if one["leader_epoch"] > epoch), default=1 << 63)
+    end_ns = ends.of(epoch)
     found = []
     for claim, answers in answered:
         streak = storm(run for run in answers if begin_ns <= run.first_ns and run.last_ns <= end_ns)
@@ -421,6 +423,23 @@ def denials_in_epoch(
         if lasted and streak.count >= settings.stuck_answers:
             found.append((claim, streak, named[0]))
     return found
+
+
+class Ends:
+    """When each leader epoch of a partition had ended: a higher one was stated. `states`: all that is known of it."""
+
+    def __init__(self, states: Iterable[Claim]) -> None:
+        first: dict[int, int] = {}
+        for one in states:
+            epoch = one["leader_epoch"]
+            first[epoch] = min(one.first.ts_ns, first.get(epoch, NOT_YET_NS))
+        self.epochs = sorted(first)
+        self.until_ns = [*accumulate((first[epoch] for epoch in reversed(self.epochs)), min)][::-1]
+        """By epoch when it or a higher one was stated first."""
+
+    def of(self, epoch: int) -> int:
+        at = bisect_right(self.epochs, epoch)
+        return self.until_ns[at] if at < len(self.epochs) else NOT_YET_NS
 
 
 def succeeded(refused: Claim, streak: Streak, group: Group, context: CheckContext) -> bool:

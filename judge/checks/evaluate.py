@@ -74,7 +74,7 @@ def is_any(needs: catalogue.Reads, space: str, filed: frozenset[str], or_else: c
 def rows_of(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
     """Every row that one subject makes now; what raised instead is among the context's failures."""
     kinds = frozenset([claim.kind for claim in context.ledger.claims_of(*subject).values()])
-    filed = words_about(subject, kinds, context.ledger)
+    filed = words_about(subject, kinds, context.ledger, context.words)
     for table, rows in tables_among(subject[0], filed):
         yield from contained(table, subject, context, rows, subject, context)
     if not codes_of(subject[0]):

@@ -4,7 +4,7 @@ Rule: a name and the IDs that claims join it with are looked at together, becaus
 topics have one ID, and nothing ever ended it: to see that is cheaper than to ask each check about changes.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 
 from wirecheck.judge.checks.catalogue import SEVERAL
@@ -26,17 +26,23 @@ def neighbours(subject: Subject, ledger: Ledger) -> Iterator[Subject]:
                 yield from claim.subjects()
 
 
-def words_about(subject: Subject, kinds: frozenset[str], ledger: Ledger) -> frozenset[str]:
+Own = dict[Subject, frozenset[str]]
+"""The words of topic names and IDs by themselves, of one batch: a name of many IDs is asked for by each of them."""
+
+
+def words_about(subject: Subject, kinds: frozenset[str], ledger: Ledger, known: Own) -> frozenset[str]:
     """What is filed about a subject, and about the names or IDs that it is joined with. `kinds`: its own claims'."""
-    found = words(subject[0], kinds)
     if subject[0] not in TOPIC_SPACES:
-        return found
-    is_several = several(subject, ledger.claims_of(*subject).values())
-    for other in {*neighbours(subject, ledger)} - {subject}:
-        claims = ledger.claims_of(*other).values()
-        found |= words(other[0], frozenset([claim.kind for claim in claims]))
-        is_several = is_several or several(other, claims)
-    return found | {SEVERAL} if is_several else found
+        return words(subject[0], kinds)
+    near = {subject, *neighbours(subject, ledger)}
+    for one in near - known.keys():
+        known[one] = own_words(one, ledger.claims_of(*one).values())
+    return frozenset().union(*(known[one] for one in near))
+
+
+def own_words(subject: Subject, claims: Collection[Claim]) -> frozenset[str]:
+    found = words(subject[0], frozenset([claim.kind for claim in claims]))
+    return found | {SEVERAL} if several(subject, claims) else found
 
 
 @lru_cache(maxsize=1 << 12)

@@ -70,7 +70,9 @@ def feature_levels_disagree(subject: Subject, group: Group, context: CheckContex
         levels = {claim["level"]: claim for claim in claims}
         both = [claims[0], *(one for one in claims if one["level"] != claims[0]["level"])]
         if len(levels) > 1 and epoch != UNKNOWN_EPOCH and lasts_ns(both[:2]) >= grace_ns:
-            each = [f"{servers_of([c for c in claims if c['level'] == n], context)} {n}" for n in sorted(levels)]
+            each = [
+                f"{servers_of(same, context)} {level}" for (level,), same in sorted(by_key(claims, "level").items())
+            ]
             words = {"what": f"has different levels at one epoch ({epoch}): {'; '.join(each)}"}
             yield of_feature(feature, claims, f"epoch {epoch}", words, context)
     for (feature,), claims in gathered(finalized, "feature"):

@@ -136,7 +136,7 @@ def outspoken(judge):
             context.subject = subject
             groups = context.filed_in(subject).groups
             kinds = frozenset(claim.kind for claim in judge.ledger.claims_of(*subject).values())
-            filed = words_about(subject, kinds, judge.ledger)
+            filed = words_about(subject, kinds, judge.ledger, {})
             for code in set(evaluate.codes_of(space)).difference(evaluate.codes_among(space, filed)):
                 if [*evaluate.findings(catalogue.CHECKS[code], subject, groups, context)]:
                     yield code, subject

@@ -112,7 +112,7 @@ def test_a_topic_is_several_where_more_than_one_id_or_name_is_stated(stated, is_
     lab.judge()
     for subject in (("name", "orders"), ("id", ID_1)):
         kinds = frozenset(claim.kind for claim in lab.judged.ledger.claims_of(*subject).values())
-        assert (SEVERAL in words_about(subject, kinds, lab.judged.ledger)) == is_several
+        assert (SEVERAL in words_about(subject, kinds, lab.judged.ledger, {})) == is_several
 
 
 def test_words_that_say_nothing_are_refused():
