@@ -198,11 +198,11 @@ def controller_as_bootstrap(subject: Subject, group: Group, context: CheckContex
     """
     if is_internal(subject[1]) or TO_BROKERS.fullmatch(subject[1]):
         return
-    every = context.ledger.claims("client", *subject)  # of all clusters: a controller's may not be known yet
     asked = context.claims("client", group, *subject)
-    if not asked or len(every) > len(asked) or len({claim["endpoint"] for claim in asked}) > 1:
+    if len({claim["endpoint"] for claim in asked}) != 1 or any(claim.peak.get("answered") for claim in asked):
         return
-    if any(claim.peak.get("answered") for claim in asked):
+    kinds = [claim.kind for claim in context.ledger.claims_of(*subject).values()]
+    if kinds.count("client") > len(asked):  # of all clusters: a controller's may not be known yet
         return
     context.watch()
     endpoint, apis = asked[0]["endpoint"], {word.partition(":")[0] for claim in asked for word in claim.tally}

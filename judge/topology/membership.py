@@ -14,6 +14,7 @@ and its smallest endpoint.
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import chain, combinations, product
 from typing import NamedTuple
 
@@ -389,6 +390,7 @@ def by_reports(claims: dict[str, list[Claim]], listener: Listener, reports: Repo
     """Endpoints of one broker number, of lists that share no address, that report two ids for one name at one time. A
     broker has one image of the metadata, whichever listener it is asked at.
     """
+    reports = cache(reports)  # each endpoint is compared with many
     for number, (one, other), ids in contradictions(claims):
         first, second = reports(one, ids[0]), reports(other, ids[1])
         if ids[0] == ids[1] or listener(one) == listener(other) or first is None or second is None:
