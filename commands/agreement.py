@@ -18,7 +18,7 @@ from wirecheck.wording import clock
 
 if TYPE_CHECKING:
     from wirecheck.judge.results.agreement_rows import ApiVersions, TopicStatement
-    from wirecheck.story.agreement import AgreementTable, Marked
+    from wirecheck.story.agreement import AgreementTable, Marked, ServerRelease
 
 SIGNS = {"violation": "\u2718", "anomaly": "!", "visibility": "?", "clear": "\u2714"}
 
@@ -38,25 +38,28 @@ def agreement(
 ) -> None:
     """List what all parties state, and whether they agree: the mark of IDs and versions is the last line.
 
+    INPUT is one or more captures or folders of frames, or the --out folder of a replay or a monitor.
+
     Topics: who states which ID, in which messages, from when to when. null: the message carries IDs and has none.
     absent: its version carries none. APIs: what each server advertises, and which versions were used, answered and
-    rejected there.
+    rejected there. Servers: the Kafka release that the advertised ranges fit, and what differs from it.
 
     \b
     Examples:
       wirecheck agreement incident.pcapng
-      wirecheck agreement incident.pcapng --topic orders
+      wirecheck agreement verdict/ --topic orders
       wirecheck agreement incident.pcapng --format json
     """
     table, coverage = agreement_of(options.session(), inputs, cluster)
+    servers = table.servers if topic is None else []
     topics = [row for row in table.topics if topic in {None, row[0].topic, row[0].topic_id}]
     apis = [row for row in table.apis if topic is None and (every or form != "text" or is_used(row[0]))]
     if form == "json":
-        click.echo(as_json(as_document(table, topics, apis)))
+        click.echo(as_json(as_document(table, topics, apis, servers)))
     elif form == "csv":
         TOPICS.show(topics, form, every=True)
     else:
-        show(table, topics, apis, every=every)
+        show(table, topics, apis, servers, every=every)
     need_whole(coverage, strict=strict)
 
 
@@ -64,8 +67,16 @@ def is_used(one: "ApiVersions") -> bool:
     return bool(one.used or one.answered or one.rejected)
 
 
-def show(table: "AgreementTable", topics: Sequence[Any], apis: Sequence[Any], *, every: bool) -> None:
-    for listing, rows in ((TOPICS, topics), (APIS, apis)):
+def show(
+    table: "AgreementTable",
+    topics: Sequence[Any],
+    apis: Sequence[Any],
+    servers: "Sequence[ServerRelease]",
+    *,
+    every: bool,
+) -> None:
+    listings: tuple[tuple[Listing[Any], Sequence[Any]], ...] = ((TOPICS, topics), (APIS, apis), (SERVERS, servers))
+    for listing, rows in listings:
         if rows:
             listing.show(rows, "text", every=every)
             click.echo()
@@ -74,10 +85,13 @@ def show(table: "AgreementTable", topics: Sequence[Any], apis: Sequence[Any], *,
     click.echo(legible(f"{SIGNS[table.mark.mark]} IDs and versions: {table.mark.sentence}"))
 
 
-def as_document(table: "AgreementTable", topics: Sequence[Any], apis: Sequence[Any]) -> dict[str, Any]:
+def as_document(
+    table: "AgreementTable", topics: Sequence[Any], apis: Sequence[Any], servers: "Sequence[ServerRelease]"
+) -> dict[str, Any]:
     return {
         "topics": [names.in_row(as_row(row)) for row in topics],
         "apis": [names.in_row(as_row(row)) for row in apis],
+        "servers": [names.in_row(document(one)) for one in servers],
         "others": [finding.id for finding in table.others],
         "mark": table.mark,
     }
@@ -116,6 +130,17 @@ def of_api(row: "tuple[ApiVersions, Marked]", dated: bool) -> Cells:  # noqa: AR
     ]
 
 
+def of_server(one: "ServerRelease", dated: bool) -> Cells:  # noqa: ARG001 - as Listing calls it
+    return [
+        (one.server, "host"),
+        (one.release if one.release == UNKNOWN else f"Kafka {one.release}", "count"),
+        ("; ".join(one.differences), "error"),
+    ]
+
+
+UNKNOWN = "unknown"
+
+
 def numbers(versions: Sequence[int]) -> str:
     """`9, 12`; `-` for none."""
     return ", ".join(map(str, versions)) or "-"
@@ -134,4 +159,11 @@ APIS: "Listing[tuple[ApiVersions, Marked]]" = Listing(
     of_api,
     lambda _row: (),
     headings=("", "server", "API", "advertised", "used", "answered", "rejected", "found"),
+)
+SERVERS: "Listing[ServerRelease]" = Listing(
+    "servers",
+    document,
+    of_server,
+    lambda _row: (),
+    headings=("server", "release", "differs in"),
 )

@@ -252,7 +252,7 @@ def page_of(result: "Verdict", found: "Result", shown: Row) -> str:
 
     codes = [finding.code for finding in result.findings]
     attached = {"connections": found.connections(), "statements": found.statements(), **shown}
-    attached["requests"] = request_rows(found.totals())
+    attached |= {"requests": request_rows(found.totals()), "agreement": found.agreement(result)}
     return page(legible(result), Attached(**legible(attached), explanations=explanations(codes)))
 
 

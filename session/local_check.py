@@ -12,7 +12,6 @@ from wirecheck.wording import reason_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from wirecheck.judge.judge import Judge
     from wirecheck.streaming.run.local_replay import LocalReplay
     from wirecheck.streaming.steps.settings import Settings
     from wirecheck.streaming.store.run_result import Result
@@ -34,31 +33,23 @@ class Checked(NamedTuple):
     """(port, frames) of the busiest ports where there was no Kafka."""
 
 
-AtEnd = Callable[["Judge"], None]
-"""What else is read of each label's judge once nothing more comes."""
-
-
-def checked(
-    session: Session, inputs: Iterable[str], cluster: str, settings: "Settings", at_end: AtEnd | None = None
-) -> Checked:
+def checked(session: Session, inputs: Iterable[str], cluster: str, settings: "Settings") -> Checked:
     """What pcaps and folders of frames say, without Spark; nothing of them is written, unless both are given."""
     names = list(inputs)
     given = places(names)
     if not any(path.is_dir() for path in given):
-        return checked_captures(session, given, cluster, settings, at_end)
+        return checked_captures(session, given, cluster, settings)
     with TemporaryDirectory(prefix="wirecheck-") as scratch:
         folders = frames_of(session, names, Path(scratch) / "frames", cluster, keep_records=False)
-        return checked_files(session, files_in(folders), settings, at_end)
+        return checked_files(session, files_in(folders), settings)
 
 
-def checked_captures(
-    session: Session, pcaps: list[Path], cluster: str, settings: "Settings", at_end: AtEnd | None = None
-) -> Checked:
+def checked_captures(session: Session, pcaps: list[Path], cluster: str, settings: "Settings") -> Checked:
     """Captures from the packets to the judge. Raises InputError if none can be read."""
     with session.progress("checking") as advance, readable():
         from wirecheck.capture.agent import offline_agent
 
-        check = Check(settings, at_end)
+        check = Check(settings)
         for table in offline_agent.read_frames(
             pcaps, cluster, offline_agent.OFFLINE, BATCH_BYTES, key_logs=session.key_logs, on_progress=advance
         ):
@@ -93,13 +84,11 @@ def checked_with_frames(
 class Check:
     """Rows of captures, checked as they are read."""
 
-    def __init__(self, settings: "Settings", at_end: "AtEnd | None" = None) -> None:
+    def __init__(self, settings: "Settings") -> None:
         from wirecheck.capture.traffic import Seen
         from wirecheck.streaming.run.local_replay import LocalReplay
 
         self.run, self.seen = LocalReplay(settings), Seen()
-        if at_end is not None:
-            self.run.at_end = at_end
 
     def add(self, table: "pa.Table") -> None:
         self.seen.add(table, with_ports=not self.run.messages)
@@ -111,17 +100,15 @@ class Check:
         return Checked(self.run, self.seen.ends, [] if self.run.messages else self.seen.ports.busiest())
 
 
-def checked_files(session: Session, files: list[Path], settings: "Settings", at_end: AtEnd | None = None) -> Checked:
+def checked_files(session: Session, files: list[Path], settings: "Settings") -> Checked:
     """Files of frames that are all there."""
     from wirecheck.capture.traffic import busiest, ends
 
-    run = judged_files(session, files, settings, at_end)
+    run = judged_files(session, files, settings)
     return Checked(run, ends(files), [] if run.messages else busiest(files))
 
 
-def judged_files(
-    session: Session, files: list[Path], settings: "Settings", at_end: AtEnd | None = None
-) -> "LocalReplay":
+def judged_files(session: Session, files: list[Path], settings: "Settings") -> "LocalReplay":
     """Files of frames that are all there."""
     with session.progress("checking") as advance:
         from wirecheck.streaming.run.local_replay import batches_of, of_files
@@ -134,8 +121,6 @@ def judged_files(
                 advance(done, len(files))
 
         run = of_files(files, settings)
-        if at_end is not None:
-            run.at_end = at_end
         run.judge_all(advancing())
         run.finish()
     return run

@@ -29,6 +29,18 @@ class Marked:
 
 
 @dataclass(frozen=True)
+class ServerRelease:
+    """A server that said which versions it has."""
+
+    cluster: str | None
+    server: str
+    release: str
+    """As of ApiVersions."""
+    differences: tuple[str, ...]
+    """From that release, as `Fetch 0-11, not 0-17`."""
+
+
+@dataclass(frozen=True)
 class AgreementTable:
     topics: Sequence[tuple[TopicStatement, Marked]]
     apis: Sequence[tuple[ApiVersions, Marked]]
@@ -36,6 +48,16 @@ class AgreementTable:
     """Findings that are in no row."""
     mark: Mark
     """The verdict's."""
+
+    @property
+    def servers(self) -> list[ServerRelease]:
+        """Those whose ranges were captured."""
+        by_server: dict[tuple[str | None, str, str], list[str]] = {}
+        for one, _ in self.apis:
+            if one.release:
+                found = by_server.setdefault((one.cluster, one.server, one.release), [])
+                found += [one.difference] if one.difference else []
+        return [ServerRelease(*which, tuple(found)) for which, found in by_server.items()]
 
     @property
     def worst(self) -> MarkKind:

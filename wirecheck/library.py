@@ -342,18 +342,24 @@ def agreement(
     keylog: Path | Sequence[Path] = (),
     dialect: str | Sequence[str] = (),
 ) -> dict[str, Values[Any]]:
-    """Who states which ID of each topic (`topics`, of TopicStatement), and which versions each server advertises,
-    answers and rejects (`apis`, of ApiVersions), as `wirecheck agreement --all` lists them. `replay` says what
-    contradicts what.
+    """Who states which ID of each topic (`topics`, of TopicStatement), which versions each server advertises, answers
+    and rejects (`apis`, of ApiVersions), and which release that is (`servers`, of ServerRelease), as
+    `wirecheck agreement --all` lists them. `replay` says what contradicts what. Also of the results of a replay or a
+    monitor.
     """
     with as_input_error():
         from wirecheck.judge.results.agreement_rows import ApiVersions, TopicStatement
         from wirecheck.session.agreement import agreement as found
+        from wirecheck.story.agreement import ServerRelease
 
-        table, coverage = found(session(several(keylog), known(dialect)), [*map(str, paths)], cluster)
+        table, coverage = found(session(several(keylog), known(dialect)), tuple(map(str, paths)), cluster)
         warn_of(coverage)
     topics, apis = ([one for one, _ in rows] for rows in (table.topics, table.apis))
-    return {"topics": table_of(TopicStatement, topics, "topics"), "apis": table_of(ApiVersions, apis, "apis")}
+    return {
+        "topics": table_of(TopicStatement, topics, "topics"),
+        "apis": table_of(ApiVersions, apis, "apis"),
+        "servers": table_of(ServerRelease, table.servers, "servers"),
+    }
 
 
 def clients(

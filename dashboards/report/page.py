@@ -19,6 +19,7 @@ from wirecheck.dashboards import tickets, verdict
 from wirecheck.dashboards.axis import Axis, Traffic, axis_of
 from wirecheck.dashboards.report import courses, coverage_tiles, lanes, matrix, sequence
 from wirecheck.judge.checks.page import remedy
+from wirecheck.story.agreement import WORST, AgreementTable
 from wirecheck.story.marks import MARK_SIGNS, marks_of
 from wirecheck.story.seen import ConnectionRead, Statement
 from wirecheck.story.verdict import Finding, Verdict
@@ -29,6 +30,7 @@ CLIENTS_SHOWN, TOPICS_SHOWN = 1000, 2000
 OPEN_EVIDENCE = 8
 """As many findings show their evidence at once; the others on request."""
 SIDES_SHOWN = 40
+STATED_SHOWN = 500
 IN_TICKET = 20
 """Findings that the page's Markdown has."""
 
@@ -41,6 +43,7 @@ LIMITS = {
     "lanes": lanes.DRAWN,
     "folded": lanes.FOLDED,
     "rows": lanes.OPEN_ROWS,
+    "stated": STATED_SHOWN,
 }
 
 
@@ -59,6 +62,7 @@ class Attached:
 
     connections: Sequence[ConnectionRead] = ()
     statements: Sequence[Statement] = ()
+    agreement: AgreementTable | None = None
     requests: Row | None = None
     """{"apis", "brokers": [{"name", "requests", "errors", "p50", "p99"}], "round_trip", "retransmitted"}"""
     traffic: Traffic | None = None
@@ -118,6 +122,8 @@ def page(result: Verdict, attached: Attached = NOTHING) -> str:
             charts=list(courses.charts(result, attached.courses)),
             traffic=lanes.traffic(attached.traffic, axis),
             who=lanes.who_says(result, attached.statements),
+            agreement=stated(attached.agreement),
+            signs=MARK_SIGNS,
             exchanges=attached.exchanges,
             sequences=sequences(result, attached),
             explanations=explained(result, attached.explanations),
@@ -129,6 +135,20 @@ def page(result: Verdict, attached: Attached = NOTHING) -> str:
             incomplete=coverage_tiles.incomplete(attached.connections),
         )
     )
+
+
+OF_TOPICS = ("Topic", "ID", "Stated by", "In", "Since", "Until", "Times")
+OF_APIS = ("Server", "Release", "API", "Advertised", "Used", "Answered", "Rejected")
+
+
+def stated(table: AgreementTable | None) -> Row | None:
+    """The rows of the table of agreement, those that something contradicts first; of APIs those that were used."""
+    if table is None:
+        return None
+    used = [row for row in table.apis if row[0].used or row[0].answered or row[0].rejected or row[0].release_has]
+    of_topics = "Topic IDs", OF_TOPICS, sorted(table.topics, key=lambda row: WORST.index(row[1].mark))
+    of_apis = "Versions by server", OF_APIS, sorted(used, key=lambda row: WORST.index(row[1].mark))
+    return {"mark": table.mark, "tables": [of_topics, of_apis]}
 
 
 def sequences(result: Verdict, attached: Attached) -> dict[str, Row]:

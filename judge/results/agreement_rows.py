@@ -1,7 +1,8 @@
-"""The table of agreement: who states which ID of each topic, and which versions each server advertises and answers.
+"""Rows of the table of agreement: who states which ID of each topic, and which versions each server advertises and
+answers.
 
-Knows: the ledger of one label as it stands at the end of a run. Does not know which rows contradict each other: the
-findings show that (`story/agreement.py`).
+Knows: the ledger of one label. Does not know which rows contradict each other: the findings show that
+(`story/agreement.py`).
 Rule: no ID is a statement, too: null where a message carries IDs and has none, absent where its version carries none.
 """
 
@@ -9,15 +10,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from wirecheck.decode.api_names import key_of, name_of
 from wirecheck.judge.checks.shapes import controllers_named
 from wirecheck.judge.checks.statements import ORDERS
-from wirecheck.judge.claims.claim import ZERO, Claim
+from wirecheck.judge.claims.claim import ZERO, Claim, Subject
 from wirecheck.judge.claims.outcomes import SUCCESS
+from wirecheck.judge.results.result_table import ResultRow
 from wirecheck.judge.results.topic_rows import LOG_SAYS
-from wirecheck.judge.topology.releases import read
+from wirecheck.judge.topology.releases import beside, estimate, lines_of, read, role_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -26,14 +28,15 @@ if TYPE_CHECKING:
     from wirecheck.judge.topology.clusters import Group
 
 NULL, ABSENT = "null", "absent"
-REJECTED = ("version_error", "closed_on")
+UNKNOWN, NONE = "unknown", "none"
+"""A release that is not known; a range of versions that a release, or a server, does not have."""
 
 
 @dataclass(frozen=True)
 class TopicStatement:
     """What one party states as a topic's ID, in one kind of message."""
 
-    cluster: str
+    cluster: str | None
     topic: str | None
     """Its name; None where no message names the ID."""
     topic_id: str | None
@@ -53,7 +56,7 @@ class TopicStatement:
 class ApiVersions:
     """One API at one server: what it advertises, and what became of the versions that it was sent."""
 
-    cluster: str
+    cluster: str | None
     server: str
     api: str
     advertised: tuple[str, ...]
@@ -66,40 +69,78 @@ class ApiVersions:
     """
     rejected: tuple[int, ...]
     """Versions that were answered with UNSUPPORTED_VERSION, or by closing the connection."""
+    release: str
+    """The Kafka release that the server's ranges fit, as 3.9 or 3.7-3.8; several if it was upgraded; unknown for
+    servers of others; empty without an ApiVersions answer.
+    """
+    release_has: tuple[str, ...]
+    """What that release has where the server differs: ranges, or none. An API that this server lacks, and others of the
+    release advertise, is a difference too.
+    """
+
+    @property
+    def difference(self) -> str:
+        """`Fetch 0-11, not 0-17`, `no ListGroups`; empty where the server has what its release has."""
+        if not self.release_has:
+            return ""
+        if not self.advertised:
+            return f"no {self.api}"
+        has = " or ".join(one for one in self.release_has if one != NONE)
+        return f"{self.api} {', '.join(self.advertised)}{f', not {has}' if has else ' besides'}"
 
 
-def topic_statements(context: CheckContext) -> Iterator[TopicStatement]:
-    for subject in sorted(context.ledger.subjects("name")):
-        for group in context.groups(subject):
-            yield from of_claims(subject[1], context.claims("binding", group, *subject), group, context)
-    for subject in sorted(context.ledger.subjects("id")):
-        for group in context.groups(subject):
-            names = {claim["name"] for claim in context.claims("binding", group, *subject)}
-            name = min(names) if len(names) == 1 else None
-            yield from uses(name, subject[1], group, context)
+class Stated(NamedTuple):
+    """What makes one row."""
+
+    topic_id: str | None
+    party: str
+    api: str
 
 
-def of_claims(name: str, claims: Iterable[Claim], group: Group, context: CheckContext) -> Iterator[TopicStatement]:
-    found: dict[tuple[str | None, str, str], list[Claim]] = defaultdict(list)
-    for claim in claims:
-        found[claim["topic_id"], party(claim, context), claim.first.api or claim["source"]].append(claim)
-    for (topic_id, who, api), same in found.items():
-        stated = NULL if topic_id == ZERO else ABSENT if topic_id is None else "ID"
-        span = min(claim.first.ts_ns for claim in same), max(claim.last_word.ts_ns for claim in same)
-        shown, count = None if topic_id == ZERO else topic_id, sum(claim.count for claim in same)
-        yield TopicStatement(group.key, name, shown, stated, who, api, *span, count)
+Seen = list[tuple[int, int, int]]
+"""From when to when, and how often."""
 
 
-def uses(name: str | None, topic_id: str, group: Group, context: CheckContext) -> Iterator[TopicStatement]:
+def statements_of_name(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
+    """What a topic's ID is in messages that have its name."""
+    for group in context.groups(subject):
+        found: dict[Stated, Seen] = defaultdict(list)
+        for claim in context.claims("binding", group, *subject):
+            stated = Stated(claim["topic_id"], party(claim, context), claim.first.api or claim["source"])
+            found[stated].append((claim.first.ts_ns, claim.last_word.ts_ns, claim.count))
+        for one, seen in found.items():
+            yield statement(group, subject[1], one, seen, "name")
+
+
+def uses_of_id(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
     """Granted uses of an ID, by server and API."""
-    found: dict[tuple[str, str], list[tuple[int, int, int]]] = defaultdict(list)
-    for claim in context.claims("use", group, "id", topic_id):
-        for run in claim.outcomes.runs({SUCCESS}):
-            found[party(claim, context), claim["api"]].append((run.first_ns, run.last_ns, run.count))
-    for (who, api), runs in found.items():
-        first_ns, last_ns = min(run[0] for run in runs), max(run[1] for run in runs)
-        count = sum(run[2] for run in runs)
-        yield TopicStatement(group.key, name, topic_id, "ID", who, api, first_ns, last_ns, count)
+    for group in context.groups(subject):
+        names = {claim["name"] for claim in context.claims("binding", group, *subject)}
+        found: dict[Stated, Seen] = defaultdict(list)
+        for claim in context.claims("use", group, *subject):
+            for run in claim.outcomes.runs({SUCCESS}):
+                one = Stated(subject[1], party(claim, context), claim["api"])
+                found[one].append((run.first_ns, run.last_ns, run.count))
+        for one, seen in found.items():
+            yield statement(group, min(names) if len(names) == 1 else None, one, seen, "use")
+
+
+def statement(group: Group, name: str | None, one: Stated, seen: Seen, how: str) -> ResultRow:
+    stated = NULL if one.topic_id == ZERO else ABSENT if one.topic_id is None else "ID"
+    first_ns, last_ns, counts = zip(*seen, strict=True)
+    return ResultRow.of(
+        "topic_statements",
+        "|".join((group.key, how, name or "" if how == "name" else "", one.topic_id or stated, one.party, one.api)),
+        group.cluster,
+        topic=name,
+        topic_id=one.topic_id if stated == "ID" else None,
+        stated=stated,
+        party=one.party,
+        api=one.api,
+        first_seen=min(first_ns),
+        last_seen=max(last_ns),
+        count=sum(counts),
+    )
 
 
 def party(claim: Claim, context: CheckContext) -> str:
@@ -111,43 +152,78 @@ def party(claim: Claim, context: CheckContext) -> str:
     return f"broker {node}" if isinstance(node, int) else node
 
 
-def api_versions(context: CheckContext) -> Iterator[ApiVersions]:
-    for group in sorted(context.clusters.groups, key=lambda group: (group.key, group.endpoints)):
-        ranges: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
-        answered: dict[tuple[str, str], set[int]] = defaultdict(set)
-        for claim in context.claims("advertised", group, "server"):
-            for key, (low, high) in read(claim["ranges"]).items():
-                ranges[claim["endpoint"], name_of(key)][f"{low}-{high}"] = None
-        for claim in context.claims("accepts", group, "server"):
-            for word in claim.peak:
-                api, _, version = word.rpartition(":")
-                answered[claim["endpoint"], api].add(int(version))
-        used, rejected = of_clients(group, context)
-        seen = {*used, *answered, *rejected}
-        servers = {endpoint for endpoint, _ in seen}
-        for endpoint, api in sorted(seen | {place for place in ranges if place[0] not in servers}, key=in_order):
-            place = endpoint, api
-            numbers = (tuple(sorted(found.get(place, ()))) for found in (used, answered, rejected))
-            yield ApiVersions(group.key, endpoint, api, tuple(ranges.get(place, ())), *numbers)
+Place = tuple[str, str]
+"""A server and an API."""
+Found = dict[Place, dict[str, None]]
+"""In order, once each."""
 
 
-def in_order(place: tuple[str, str]) -> tuple[str, int, str]:
-    return place[0], key_of(place[1]), place[1]
+def api_versions(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
+    for group in sorted(context.groups(subject), key=lambda group: (group.key, group.endpoints)):
+        advertised = context.claims("advertised", group, *subject)
+        ranges, has = advertised_ranges(advertised), differing(advertised)
+        releases: dict[str, dict[str, None]] = defaultdict(dict)
+        for claim in advertised:
+            releases[claim["endpoint"]][estimate(claim["ranges"]) or UNKNOWN] = None
+        by_kind = {kind: versions(context.claims(kind, group, *subject)) for kind in ("receives", "accepts", "rejects")}
+        for server, api in sorted(
+            {*ranges, *has}.union(*by_kind.values()), key=lambda at: (at[0], key_of(at[1]), at[1])
+        ):
+            asked, answered, rejected = (sorted(found.get((server, api), ())) for found in by_kind.values())
+            yield ResultRow.of(
+                "api_versions",
+                f"{group.key}|{server}|{api}",
+                group.cluster,
+                server=server,
+                api=api,
+                advertised=[*ranges.get((server, api), ())],
+                used=asked,
+                answered=answered,
+                rejected=rejected,
+                release=", ".join(releases.get(server, ())),
+                release_has=[*has.get((server, api), ())],
+            )
 
 
-Versions = dict[tuple[str, str], set[int]]
+def versions(claims: Iterable[Claim]) -> dict[Place, set[int]]:
+    found: dict[Place, set[int]] = defaultdict(set)
+    for claim in claims:
+        for word in claim.peak:
+            api, _, version = word.rpartition(":")
+            found[claim["endpoint"], api].add(int(version))
+    return found
 
 
-def of_clients(group: Group, context: CheckContext) -> tuple[Versions, Versions]:
-    """By server and API the versions that clients sent, and those that the server rejected."""
-    used: Versions = defaultdict(set)
-    rejected: Versions = defaultdict(set)
-    for subject in sorted(context.ledger.subjects("client")):
-        for claim in context.claims("client", group, *subject):
-            for word in claim.tally:
-                api, _, version = word.rpartition(":")
-                used[claim["endpoint"], api].add(int(version))
-        for kind in REJECTED:
-            for claim in context.claims(kind, group, *subject):
-                rejected[claim["endpoint"], claim["api"]].add(claim["version"])
-    return used, rejected
+def advertised_ranges(advertised: Iterable[Claim]) -> Found:
+    found: Found = defaultdict(dict)
+    for claim in advertised:
+        for key, (low, high) in read(claim["ranges"]).items():
+            found[claim["endpoint"], name_of(key)][spelled(low, high)] = None
+    return found
+
+
+def spelled(low: int, high: int) -> str:
+    return f"{low}-{high}"
+
+
+def differing(advertised: list[Claim]) -> Found:
+    """What the release of each server has where the server has something else, or nothing."""
+    found: Found = defaultdict(dict)
+    serves: dict[tuple[object, ...], dict[int, tuple[int, int]]] = defaultdict(dict)
+    has: dict[str, set[int]] = defaultdict(set)
+    for claim in advertised:
+        own = {key for key, span in beside(claim["ranges"]) if span is None}
+        serves[kind_of(claim)].update({key: one for key, one in read(claim["ranges"]).items() if key not in own})
+        has[claim["endpoint"]].update(read(claim["ranges"]))
+    for claim in advertised:
+        others = serves[kind_of(claim)]
+        for key, span in beside(claim["ranges"]):
+            found[claim["endpoint"], name_of(key)][NONE if span is None else spelled(*span)] = None
+        for key in sorted(others.keys() - has[claim["endpoint"]]) if lines_of(claim["ranges"]) else ():
+            found[claim["endpoint"], name_of(key)][spelled(*others[key])] = None
+    return found
+
+
+def kind_of(claim: Claim) -> tuple[object, ...]:
+    """Of servers that serve the same: those of one release and role."""
+    return lines_of(claim["ranges"]), role_of(claim["ranges"])

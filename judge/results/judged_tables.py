@@ -107,6 +107,23 @@ STATEMENTS = ResultTable(
     news=grows,
 )
 """The HTML report draws them."""
+TOPIC_STATEMENTS = ResultTable(
+    "topic_statements",
+    "Who states which ID of each topic, or none. One row per topic, ID, party and kind of message.",
+    columns("topic_statements"),
+    rows={"name": "agreement_rows.statements_of_name", "id": "agreement_rows.uses_of_id"},
+    reads={"name": "name:binding!", "id": "id:use! id:binding"},
+    order_by=("cluster", "topic", "first_seen", "party", "api"),
+    news=grows,
+)
+API_VERSIONS = ResultTable(
+    "api_versions",
+    "Which versions each server advertises, was sent, answered and rejected. One row per server and API.",
+    columns("api_versions"),
+    rows={"server": "agreement_rows.api_versions"},
+    reads={"server": "server:advertised server:accepts server:receives server:rejects"},
+)
+"""With `topic_statements` it is what `wirecheck agreement` prints."""
 CLIENTS = ResultTable(
     "clients",
     "Clients and their API versions. One row per client ID and address.",
@@ -187,6 +204,8 @@ JUDGED = (
     PARTITIONS,
     DESCRIPTIONS,
     STATEMENTS,
+    TOPIC_STATEMENTS,
+    API_VERSIONS,
     CLIENTS,
     ACTIVITIES,
     RECREATIONS,

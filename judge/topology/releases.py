@@ -96,13 +96,35 @@ def is_of_controller(text: str) -> bool:
 @lru_cache(maxsize=4096)
 def beside_line(text: str) -> tuple[tuple[int, tuple[int, int]], ...]:
     """Of ranges that fit a release line the APIs whose lowest or highest version is that of none of its releases."""
+    ranges = read(text)
+    return tuple((key, ranges[key]) for key, span in beside(text) if span is not None)
+
+
+@lru_cache(maxsize=4096)
+def beside(text: str) -> tuple[tuple[int, tuple[int, int] | None], ...]:
+    """Of ranges that fit a release line the APIs that none of its releases has like that, with what the newest of them
+    has; None where none has the API.
+    """
     lines = lines_of(text)
     spans: dict[int, set[tuple[int, int]]] = {}
+    newest: dict[int, tuple[int, int]] = {}
     for release, ranges in schemas.releases().items():
         for key, one in ranges.items() if release.rpartition(".")[0] in lines else ():
+            newest[key] = one.low, one.high - one.latest_unstable
             for low in {one.low, 0} if key == PRODUCE else {one.low}:  # 4.x advertises what it does not accept
                 spans.setdefault(key, set()).update({(low, one.high), (low, one.high - one.latest_unstable)})
-    return tuple((key, span) for key, span in read(text).items() if key in spans and span not in spans[key])
+    odd = [key for key, span in read(text).items() if span not in spans.get(key, ())] if lines else []
+    return tuple((key, newest.get(key)) for key in odd)
+
+
+@lru_cache(maxsize=4096)
+def role_of(text: str) -> str:
+    """Whose APIs these are most like: Z a broker with ZooKeeper, B a KRaft broker, C a controller."""
+    keys, newest = read(text).keys(), [*schemas.releases().values()][-1:]
+    lines = lines_of(text)
+    known = [ranges for release, ranges in schemas.releases().items() if release.rpartition(".")[0] in lines] or newest
+    served = {role: {key for key, one in known[-1].items() if role in one.listeners} for role in "ZBC"}
+    return min(served, key=lambda role: len(served[role] ^ keys))
 
 
 def upside_down(text: str) -> list[int]:

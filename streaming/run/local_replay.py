@@ -6,10 +6,9 @@ judged when a result is asked for, or before a bound or their age makes some of 
 connections and with what is known of a cluster, not with the length of a capture.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,9 +27,6 @@ from wirecheck.streaming.steps.settings import Settings
 from wirecheck.streaming.steps.tagged import CLAIMS, Tagged
 from wirecheck.streaming.store.result_tables import from_ipc
 from wirecheck.streaming.store.run_result import LatestRows, Result
-
-if TYPE_CHECKING:
-    from wirecheck.judge.judge import Judge
 
 BATCH_BYTES, BATCH_FILES = 4 << 20, 64
 """Frames files that are followed together, at most: they are held as a whole."""
@@ -150,8 +146,6 @@ class LocalReplay:
         self._judges: dict[str, LabelJudge] = {}
         """By label. All of them judge when a result is asked for; before, what rows would not come out the same."""
         self._latest = LatestRows()
-        self.at_end: Callable[[Judge], None] = lambda _judge: None
-        """What else is read of each judge before it is given up."""
 
     @property
     def messages(self) -> int:
@@ -203,7 +197,6 @@ class LocalReplay:
             judge = self._judge(label)
             del self._judges[name]
             self._emit(judge.judged(label.taken(), last=True))
-            self.at_end(judge.judge)
             del judge
         give_back()
 

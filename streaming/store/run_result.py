@@ -14,9 +14,22 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from wirecheck.decode.api_names import key_of
 from wirecheck.document import document, of_row
-from wirecheck.judge.results.judged_tables import ACTIVITIES, CLIENTS, CLUSTERS, FINDINGS, HARMS, RECREATIONS, TOPICS
+from wirecheck.judge.results.agreement_rows import ApiVersions, TopicStatement
+from wirecheck.judge.results.judged_tables import (
+    ACTIVITIES,
+    API_VERSIONS,
+    CLIENTS,
+    CLUSTERS,
+    FINDINGS,
+    HARMS,
+    RECREATIONS,
+    TOPIC_STATEMENTS,
+    TOPICS,
+)
 from wirecheck.judge.results.result_table import ResultTable, rows_of
+from wirecheck.story.agreement import AgreementTable, agreement_table
 from wirecheck.story.cards import CardContext, with_cards
 from wirecheck.story.causes import linked
 from wirecheck.story.choice import EVERYTHING, Choice
@@ -180,6 +193,13 @@ class Result:
         """Who states, uses or rejects which disputed topic ID."""
         rows = by_columns(self.rows["statements"], "cluster", "name", "topic_id", "speaker", "broker", "who", "does")
         return [of_row(Statement, row) for row in rows]
+
+    def agreement(self, verdict: Verdict | None = None) -> AgreementTable:
+        """Who states which ID and which versions, beside what the verdict says of it."""
+        topics = self.values(TOPIC_STATEMENTS, partial(of_row, TopicStatement))
+        apis = list(map(partial(of_row, ApiVersions), self.rows[API_VERSIONS.name]))
+        apis.sort(key=lambda one: (one.cluster is None, one.cluster or "", one.server, key_of(one.api), one.api))
+        return agreement_table(verdict or self.verdict(), topics, apis)
 
     def totals(self) -> list[Row]:
         """The counters of the run, as the table has them."""

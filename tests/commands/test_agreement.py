@@ -8,6 +8,7 @@ import pytest
 
 import wirecheck
 from tests.judge.lab import B1, B2, B3, ID_1, NO_ID, Lab
+from wirecheck.decode.schemas import releases
 
 
 @pytest.fixture
@@ -48,6 +49,52 @@ def test_json_csv_and_the_library_have_the_same_rows(run, without_an_id):
     assert [one.party for one in table["topics"]] == [row["party"] for row in found["topics"]]
     assert [one.api for one in table["apis"]] == [row["api"] for row in found["apis"]]
     assert table["apis"].to_pandas().server.nunique() == 3
+
+
+def test_a_result_folder_has_the_same(run, without_an_id, tmp_path):
+    run("replay", without_an_id, "--out", tmp_path / "verdict")
+    for form in ("text", "json", "csv"):
+        of_capture = run("agreement", without_an_id, "--format", form).stdout
+        assert run("agreement", tmp_path / "verdict", "--format", form).stdout == of_capture
+    assert len(wirecheck.agreement(tmp_path / "verdict")["apis"]) == 7
+
+
+@pytest.fixture
+def of_releases(tmp_path):
+    """Broker 1 has what 3.9 has; 2 has less of Fetch, an API of its own, and no ListGroups; 3 is of no release."""
+    of_39 = {key: (one.low, one.high) for key, one in releases()["3.9.2"].items() if "B" in one.listeners}
+    lab = Lab()
+    lab.versions(0, of_39)
+    lab.versions(0, {key: span for key, span in of_39.items() if key != LIST_GROUPS} | {1: (0, 11), 999: (0, 1)}, B2)
+    lab.versions(0, {key: (low, high + 1) for key, (low, high) in of_39.items()}, B3)
+    for server in (B1, B2, B3):
+        lab.metadata(1, server=server)
+    (tmp_path / "releases.pcap").write_bytes(lab.pcap())
+    return tmp_path / "releases.pcap"
+
+
+LIST_GROUPS = 16
+
+
+def test_each_server_has_its_release_and_what_differs(run, of_releases):
+    lines = run("agreement", of_releases).stdout.splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith("SERVER "))
+    assert [line.split(maxsplit=2) for line in lines[at + 1 : at + 4]] == [
+        [B1, "Kafka", "3.9"],
+        [B2, "Kafka", "3.9  Fetch 0-11, not 0-17; no ListGroups; 999 0-1 besides"],
+        [B3, "unknown"],
+    ]
+    found = json.loads(run("agreement", of_releases, "--format", "json").stdout)
+    (fetch,) = [row for row in found["apis"] if (row["server"], row["api"]) == (B2, "Fetch")]
+    assert (fetch["release"], fetch["advertised"], fetch["release_has"]) == ("3.9", ["0-11"], ["0-17"])
+    assert [row for row in found["apis"] if row["server"] == B1 and row["release_has"]] == []
+
+
+def test_the_report_has_the_table(run, without_an_id, tmp_path):
+    run("replay", without_an_id, "--report", tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert "IDs and versions: contradicted: TID020" in page
+    assert page.index("<td><code>null</code></td><td>broker 2</td>") < page.index("<td><code>absent</code></td>")
 
 
 def test_one_topic_alone(run, without_an_id):

@@ -1,5 +1,7 @@
 """The verdict's mark of IDs and versions and the table of agreement never differ, whatever was captured."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.depth import some
@@ -7,6 +9,8 @@ from tests.judge.lab import Lab
 from tests.judge.test_checks import CASES
 from wirecheck.session.agreement import agreement
 from wirecheck.session.session import InputError, Session
+
+CAPTURES = sorted((Path(__file__).parents[1] / "scenarios/captures").glob("*/capture.pcap*"), reverse=True)
 
 
 @pytest.mark.parametrize(("code", "case"), some(sorted(CASES), each=12), ids=lambda part: part)
@@ -17,9 +21,21 @@ def test_the_mark_is_the_worst_of_the_table(code, case, tmp_path):
     lab.talks = [talk for talk in lab.talks if talk.messages]
     try:
         (tmp_path / "case.pcap").write_bytes(lab.pcap())
-        table, _ = agreement(Session(), [str(tmp_path / "case.pcap")], "lab")
+        table, _ = agreement(Session(), (str(tmp_path / "case.pcap"),), "lab")
     except (ValueError, IndexError, InputError):
         pytest.skip("no capture: its hosts are no addresses, or nothing of Kafka is in it")
+    agrees(table)
+
+
+@pytest.mark.parametrize("capture", some(CAPTURES, each=6), ids=lambda path: path.parent.name)
+def test_so_it_is_of_real_captures(capture):
+    dialects = ("kip516-draft",) if "draft" in capture.parent.name else ()
+    table, _ = agreement(Session(dialects=dialects), (str(capture),), "lab")
+    agrees(table)
+    assert table.topics
+
+
+def agrees(table):
     assert table.worst == table.mark.mark
     for _, row in (*table.topics, *table.apis):
         assert bool(row.codes) == (row.mark != "clear")

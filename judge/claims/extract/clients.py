@@ -98,10 +98,17 @@ def ended_by_server(batch: Batch) -> Bools:
     return found
 
 
-def closed(batch: Batch) -> Rows:
-    """Requests that were open when their server closed the connection, soon after the request and before the client."""
+def closed_on(batch: Batch) -> tuple[Ints, Ints]:
+    """Requests that were open when their server closed the connection, soon after the request and before the client;
+    and how long after them.
+    """
     exchanges = batch.exchanges
     message = exchanges.request[(exchanges.outcome == CLOSED_BY_SERVER) & (exchanges.request >= 0)]
     late = batch.close_ns(message) - exchanges.ts_last_ns[message]
     closed_soon = (late >= 0) & (late < SOON_NS) & ~np.isin(batch.decoded.messages.key[message], AUTHENTICATION)
-    return batch.states("closed_on", "@who @api @version", message, closed_soon, peak={"soonest": -late})
+    return message[closed_soon], late[closed_soon]
+
+
+def closed(batch: Batch) -> Rows:
+    message, late = closed_on(batch)
+    return batch.states("closed_on", "@who @api @version", message, peak={"soonest": -late})

@@ -18,10 +18,11 @@ from wirecheck.decode.log.metadata_log import TOPIC_NAME
 from wirecheck.decode.log.metadata_tables import LogTable
 from wirecheck.decode.message import Status
 from wirecheck.decode.peer import Peer
-from wirecheck.decode.wire import RESPONSE
+from wirecheck.decode.wire import REQUEST, RESPONSE
 from wirecheck.judge.claims.batch import Batch, Bools, Lines, among
 from wirecheck.judge.claims.claim import LEAST, METADATA_LOG, RESERVED, ZERO, Claim, Key, least
 from wirecheck.judge.claims.extract import named_ids
+from wirecheck.judge.claims.extract.clients import closed_on
 from wirecheck.judge.claims.extract.control import accepted
 from wirecheck.judge.claims.kinds import UNANSWERED
 from wirecheck.judge.claims.members import hashed, named
@@ -48,23 +49,40 @@ def claims(batch: Batch) -> Iterator[Rows]:
     yield from registrations(batch)
     yield from advertised(batch)
     yield from features(batch)
-    yield from answered_versions(batch)
+    yield from versions(batch)
 
 
-def answered_versions(batch: Batch) -> Iterator[Rows]:
-    """Which versions a server answered, and when last; ApiVersions is answered in every version. That a version is not
-    supported is no answer.
+MOST_VERSIONS = 64
+"""No API has as many; a client may send any number."""
+
+
+def versions(batch: Batch) -> Iterator[Rows]:
+    """Which versions a server was sent, which ones it answered, when last, and which ones it rejected. ApiVersions is
+    answered in every version; that a version is not supported is no answer.
     """
     messages = batch.decoded.messages
     good = (messages.side == RESPONSE) & (batch.decoded.status == Status.OK) & (messages.key != key_of("ApiVersions"))
     good[batch.unsupported] = False
-    every = np.flatnonzero(good)
-    api, version = batch.api(every), batch.version(every)
+    answered = np.flatnonzero(good)
+    yield from by_version(batch, "accepts", answered, batch.exchanges.ts_ns[answered])
+    closed, _ = closed_on(batch)
+    for kind, every in (
+        ("receives", np.flatnonzero(messages.side == REQUEST)),
+        ("rejects", batch.unsupported),
+        ("rejects", closed),
+    ):
+        rows = every[(batch.version(every) >= 0) & (batch.version(every) < MOST_VERSIONS)]
+        yield from by_version(batch, kind, rows, np.ones(len(rows), np.int64))
+
+
+def by_version(batch: Batch, kind: str, messages: Ints, values: Ints) -> Iterator[Rows]:
+    """A claim per server, with the greatest value of each API and version."""
+    api, version = batch.api(messages), batch.version(messages)
     group, sample = grouped([api, Column(version)])
     for number, row in enumerate(sample.tolist()):
-        rows = every[group == number]
-        peak = {f"{api.value(row)}:{version[row]}": batch.exchanges.ts_ns[rows]}
-        yield batch.states("accepts", "@endpoint", rows, peak=peak)
+        here = group == number
+        peak = {f"{api.value(row)}:{version[row]}": values[here]}
+        yield batch.states(kind, "@endpoint", messages[here], peak=peak)
 
 
 def cluster_ids(batch: Batch) -> Iterator[Rows]:
