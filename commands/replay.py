@@ -185,7 +185,9 @@ def judged(
 
     session = options.session()
     switches |= {"ports": frozenset(ports), "dialects": session.dialects}
-    settings = Settings(judge=JudgeSettings(principals=principals, **grace), verbose=verbose, **switches)
+    kept = out is not None or looked_into
+    judge = JudgeSettings(principals=principals, agreement_rows=kept, **grace)
+    settings = Settings(judge=judge, verbose=verbose, **switches)
     # Spark may still be ending in this folder while the verdict is printed
     folder = click.get_current_context().with_resource(tempfile.TemporaryDirectory(prefix="wirecheck-"))
     query = spark_query(Path(folder) / "work", settings) if engine == SPARK else None

@@ -12,5 +12,5 @@ if TYPE_CHECKING:
 
 def agreement(session: Session, inputs: tuple[str, ...], cluster: str) -> "tuple[AgreementTable, Coverage]":
     """Raises InputError where there is nothing of Kafka."""
-    result = answers(session, inputs, None, cluster)
+    result = answers(session, inputs, None, cluster, agreement=True)
     return result.agreement(), result.coverage()

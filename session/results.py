@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 
-def answers(session: Session, inputs: tuple[str, ...], out: Path | None, cluster: str) -> "Result":
-    """What a replay or a monitor has found out, from its tables; of pcaps and frames, found out here.
+def answers(
+    session: Session, inputs: tuple[str, ...], out: Path | None, cluster: str, *, agreement: bool = False
+) -> "Result":
+    """What a replay or a monitor has found out, from its tables; of pcaps and frames, found out here. `agreement`:
+    with who states what.
 
     Raises InputError where there is nothing of Kafka.
     """
@@ -30,9 +33,11 @@ def answers(session: Session, inputs: tuple[str, ...], out: Path | None, cluster
     if not inputs:
         raise ArgumentError("give pcaps, folders of frames, or the --out folder of a replay or a monitor")
     places(inputs)
+    from wirecheck.judge.thresholds import Settings as JudgeSettings
     from wirecheck.streaming.steps.settings import Settings
 
-    run, _, ports = checked(session, inputs, cluster, Settings(dialects=session.dialects))
+    settings = Settings(dialects=session.dialects, judge=JudgeSettings(agreement_rows=agreement))
+    run, _, ports = checked(session, inputs, cluster, settings)
     found = run.result()
     say_unread(session, found, busy(found, lambda: ports))
     return found

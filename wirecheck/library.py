@@ -404,6 +404,7 @@ def answers(paths: Sequence[Path], cluster: str, keylog: Path | Sequence[Path], 
     """What result tables hold, or what captures and folders of frames come to."""
     from pathlib import Path as Place
 
+    from wirecheck.judge.thresholds import Settings as JudgeSettings
     from wirecheck.session.inputs import holds_tables
     from wirecheck.session.local_check import checked
     from wirecheck.session.results import latest
@@ -415,7 +416,8 @@ def answers(paths: Sequence[Path], cluster: str, keylog: Path | Sequence[Path], 
     if len(named) == 1 and holds_tables(Place(named[0])):
         return latest(session(), Place(named[0]))
     reading = session(several(keylog), known(dialect))
-    result = checked(reading, named, cluster, Settings(dialects=reading.dialects)).run.result()
+    settings = Settings(dialects=reading.dialects, judge=JudgeSettings(agreement_rows=False))
+    result = checked(reading, named, cluster, settings).run.result()
     warn_of(result.coverage())
     return result
 
@@ -447,7 +449,7 @@ def replay(
         if not named:
             raise InputError(NOTHING_NAMED)
         expected = expectations(expect)
-        judge = JudgeSettings(principals=principals)
+        judge = JudgeSettings(principals=principals, agreement_rows=False)
         settings = Settings(ports=frozenset(ports), dialects=reading.dialects, judge=judge)
         found = checked(reading, named, cluster, settings)
         result = found.run.result()

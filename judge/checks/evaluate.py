@@ -18,7 +18,7 @@ from wirecheck.judge.claims.claim import Sighting, Subject
 from wirecheck.judge.claims.kinds import SPACES
 from wirecheck.judge.failures import SORTING, failure
 from wirecheck.judge.results.finding import Evidence, finding, identity
-from wirecheck.judge.results.judged_tables import FINDINGS, JUDGED
+from wirecheck.judge.results.judged_tables import API_VERSIONS, FINDINGS, JUDGED, TOPIC_STATEMENTS
 from wirecheck.judge.results.result_table import Body, ResultRow
 from wirecheck.judge.topology.clusters import Group
 
@@ -35,6 +35,8 @@ ROWS: Mapping[str, list[tuple[str, Rows]]] = {
     space: [(table.name, function_of(table.rows[space])) for table in JUDGED if space in table.rows] for space in SPACES
 }
 """By space of the ledger: the tables that its subjects make rows of, and how."""
+
+OF_AGREEMENT = TOPIC_STATEMENTS.name, API_VERSIONS.name
 
 NEWS = {table.name: table.news for table in JUDGED if table.news is not None}
 """By table the part of a row of which each change is emitted at once."""
@@ -55,10 +57,11 @@ def codes_among(space: str, filed: frozenset[str]) -> list[str]:
 
 
 @lru_cache(maxsize=1 << 12)
-def tables_among(space: str, filed: frozenset[str]) -> list[tuple[str, Rows]]:
+def tables_among(space: str, filed: frozenset[str], left_out: tuple[str, ...]) -> list[tuple[str, Rows]]:
     """The same for tables: those that need none of the words are always asked."""
-    needed = {table.name: catalogue.needed(table.reads[space]) for table in JUDGED if space in table.rows}
-    return [(name, rows) for name, rows in ROWS[space] if is_any(needed[name], space, filed)]
+    made = [table for table in JUDGED if space in table.rows and table.name not in left_out]
+    needed = {table.name: catalogue.needed(table.reads[space]) for table in made}
+    return [(name, rows) for name, rows in ROWS[space] if name in needed and is_any(needed[name], space, filed)]
 
 
 def is_any(needs: catalogue.Reads, space: str, filed: frozenset[str], or_else: catalogue.Reads = frozenset()) -> bool:
@@ -75,7 +78,8 @@ def rows_of(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
     """Every row that one subject makes now; what raised instead is among the context's failures."""
     kinds = frozenset([claim.kind for claim in context.ledger.claims_of(*subject).values()])
     filed = words_about(subject, kinds, context.ledger, context.words)
-    for table, rows in tables_among(subject[0], filed):
+    left_out = () if context.settings.agreement_rows else OF_AGREEMENT
+    for table, rows in tables_among(subject[0], filed, left_out):
         yield from contained(table, subject, context, rows, subject, context)
     if not codes_of(subject[0]):
         return

@@ -88,8 +88,8 @@ class Result:
     @classmethod
     def read(cls, out: Path | str, run: str, tables: Collection[str] = IN_RESULT) -> "Result":
         """`tables`: the others are taken as empty."""
-        rows = {table: revisions(out, table, run) for table in IN_RESULT if table in tables}
-        return cls.of(rows, whole={*tables} >= CAUSES)
+        rows = MadeRows(lambda table: list(last(revisions(out, table, run))) if table in tables else [])
+        return cls.of_open(rows, whole={*tables} >= CAUSES)
 
     @classmethod
     def latest(cls, out: Path, tables: Collection[str] = IN_RESULT) -> "Result":
