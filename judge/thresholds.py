@@ -54,7 +54,7 @@ class Settings:
     pause_s: int = 10
     """A server that answers nothing for so long, and then what waited, was paused. Shorter than a slot of time is not
     seen; longer than the session timeout of a broker."""
-    agreement_rows: bool = True
+    agreement_rows: int = 1
     """Whether the rows of `wirecheck agreement` are made: a tenth of the time of a capture with thousands of topics."""
     paused_clients: int = 2
     """So many connections must have waited: on one alone, an answer may be late for its own reasons."""

@@ -36,7 +36,7 @@ def answers(
     from wirecheck.judge.thresholds import Settings as JudgeSettings
     from wirecheck.streaming.steps.settings import Settings
 
-    settings = Settings(dialects=session.dialects, judge=JudgeSettings(agreement_rows=agreement))
+    settings = Settings(dialects=session.dialects, judge=JudgeSettings(agreement_rows=int(agreement)))
     run, _, ports = checked(session, inputs, cluster, settings)
     found = run.result()
     say_unread(session, found, busy(found, lambda: ports))

@@ -416,7 +416,7 @@ def answers(paths: Sequence[Path], cluster: str, keylog: Path | Sequence[Path], 
     if len(named) == 1 and holds_tables(Place(named[0])):
         return latest(session(), Place(named[0]))
     reading = session(several(keylog), known(dialect))
-    settings = Settings(dialects=reading.dialects, judge=JudgeSettings(agreement_rows=False))
+    settings = Settings(dialects=reading.dialects, judge=JudgeSettings(agreement_rows=0))
     result = checked(reading, named, cluster, settings).run.result()
     warn_of(result.coverage())
     return result
@@ -449,7 +449,7 @@ def replay(
         if not named:
             raise InputError(NOTHING_NAMED)
         expected = expectations(expect)
-        judge = JudgeSettings(principals=principals, agreement_rows=False)
+        judge = JudgeSettings(principals=principals, agreement_rows=0)
         settings = Settings(ports=frozenset(ports), dialects=reading.dialects, judge=judge)
         found = checked(reading, named, cluster, settings)
         result = found.run.result()
