@@ -64,6 +64,8 @@ TOUCHES = {
 }
 """Kinds of claims that any client can cause. They show that an endpoint exists, but not how long its cluster was seen.
 """
+RECEIVED = {"receives", "rejects"}
+"""Kinds of claims about requests: they show not even that there is a server."""
 FETCHES = "fetch_versions"
 """The only kind of claims about servers that is not about one endpoint. They show how long its cluster was seen."""
 JOINING = {"address", "carries"}
@@ -210,7 +212,7 @@ class Clusters:
         by_kind: dict[str, list[Claim]] = defaultdict(list)
         claims = in_order(claims)
         self.answering = {claim["endpoint"] for claim in claims if claim.kind == "server" and claim.peak.get("answers")}
-        for claim in self.believable(claims):
+        for claim in self.believable(one for one in claims if one.kind not in RECEIVED):
             by_kind[claim.kind].append(claim)
         everything = [claim for found in by_kind.values() for claim in found]
         by_kind.pop(FETCHES, None)
