@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
+from wirecheck.client_ids import broker_of
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import controllers_named, end_ns, goes_on, slots, stale_controllers, start_ns, whole
 from wirecheck.judge.claims.claim import AT, METADATA_LOG, ZERO, Claim
@@ -23,6 +24,7 @@ from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import CONTROL, REPORTS, Topic
 from wirecheck.judge.topology.clusters import Group
 from wirecheck.judge.topology.log_generations import ALWAYS
+from wirecheck.judge.topology.releases import lines_of, role_of
 
 ORDERS = (*CONTROL, "stop-replica")
 """Sources that are requests of controllers."""
@@ -130,11 +132,19 @@ def lacking(topic: Topic, mine: Sequence[StatedId], theirs: Sequence[StatedId], 
     if any(claim["topic_id"] is None and claim["source"] in CONTROL for claim in topic.bindings):
         return []
     nones, others = (mine, theirs) if mine[0].topic_id == ZERO else (theirs, mine)
-    found = [(none, one) for none in nones for one in others if lacks(none, one, others, own, topic)]
+    found = [(none, one) for none in nones for one in others if lacks(none, one, nones, others, own=own, topic=topic)]
     return found if nones is mine else [(one, none) for none, one in found]
 
 
-def lacks(none: StatedId, one: StatedId, others: Sequence[StatedId], own: Collection[str], topic: Topic) -> bool:
+def lacks(
+    none: StatedId,
+    one: StatedId,
+    nones: Sequence[StatedId],
+    others: Sequence[StatedId],
+    *,
+    own: Collection[str],
+    topic: Topic,
+) -> bool:
     """Whether who states no ID must have this one."""
     context = topic.context
     grace_ns, endpoint = context.settings.broker_grace_ns, at_endpoint(none)
@@ -143,7 +153,7 @@ def lacks(none: StatedId, one: StatedId, others: Sequence[StatedId], own: Collec
     if at_endpoint(one) == endpoint:
         return disagree(none, one, grace_ns) and in_turns(none.spans, one.spans)
     if endpoint not in own:
-        return False
+        return one.authority == BROKER and disagree(none, one, grace_ns) and is_lone_broker(none, nones, topic)
     if one.authority == CONTROLLER:
         return goes_on(none.claim, one.first_ns, grace_ns)
     if not disagree(none, one, grace_ns):
@@ -154,8 +164,47 @@ def lacks(none: StatedId, one: StatedId, others: Sequence[StatedId], own: Collec
     return (
         given
         or names_others(none, topic, context)
+        or has_ids(none, topic, context)
+        or uses_it(none, one.topic_id, topic)
         or (len(also.intersection(own)) >= WITNESSES and lasts_ns >= context.settings.roll_window_s * SECOND_NS)
     )
+
+
+def is_lone_broker(none: StatedId, nones: Sequence[StatedId], topic: Topic) -> bool:
+    """Whether a server that may be a proxy is the only one of its cluster without the ID, and its broker is at no other
+    address: what renames or drops IDs does so at each of its addresses.
+    """
+    context = topic.context
+    broker, endpoint = context.broker(none.claim), at_endpoint(none)
+    if broker is None or {at_endpoint(other) for other in nones if other.authority == BROKER} != {endpoint}:
+        return False
+    listed = context.claims("address", topic.group, "server")
+    if {one["address"] for one in listed if one["broker"] == broker} != {endpoint}:
+        return False
+    return names_others(none, topic, context) or has_ids(none, topic, context)
+
+
+def has_ids(none: StatedId, topic: Topic, context: CheckContext) -> bool:
+    """Whether the server is a KRaft broker of a release that gives each topic an ID: all of them."""
+    advertised = context.claims("advertised", topic.group, "server")
+    ranges = {claim["ranges"] for claim in advertised if claim["endpoint"] == at_endpoint(none)}
+    return bool(ranges) and all(lines_of(text) and role_of(text) == KRAFT for text in ranges)
+
+
+KRAFT = "B"
+
+
+def uses_it(none: StatedId, topic_id: str, topic: Topic) -> bool:
+    """Whether the broker that states no ID fetches by it, as a follower, meanwhile."""
+    context = topic.context
+    broker, grace_ns = context.broker(none.claim), context.settings.broker_grace_ns
+    for claim in context.claims("use", topic.group, "id", topic_id):
+        who = broker_of(claim["client_id"])
+        if broker is not None and who == broker and context.acts_as(broker, claim["host"], topic.group):
+            granted = claim.outcomes.runs({SUCCESS})
+            if granted and min(none.last_ns, max(run.last_ns for run in granted)) - none.first_ns >= grace_ns:
+                return True
+    return False
 
 
 def names_others(none: StatedId, topic: Topic, context: CheckContext) -> bool:

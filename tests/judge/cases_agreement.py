@@ -5,6 +5,7 @@ from tests.judge.agreement_kinds import KINDS
 from tests.judge.cases_control import id_bytes, log, node_beats, registers
 from tests.judge.lab import B1, B2, B3, ID_1, ID_2, ID_3, NO_ID, disagrees_at
 from wirecheck.decode.layouts.program import Dialect
+from wirecheck.decode.schemas import releases
 
 TIMES = range(0, 120, 10)
 
@@ -109,6 +110,59 @@ def names_no_id(lab, named):
     for at in TIMES:
         lab.metadata(at, [("payments", ID_2), ("orders", ID_1)], server=B1)
         lab.metadata(at, named, server=B2)
+
+
+OF_KRAFT = {key: (one.low, one.high) for key, one in releases()["4.0.0"].items() if "B" in one.listeners}
+
+
+def one_without(lab, lacks, times=TIMES):
+    """Servers name the only topic; those in `lacks` give it no ID."""
+    for server in (B1, B2, B3):
+        lab.versions(0, OF_KRAFT, server=server)
+        for at in times:
+            lab.metadata(at, [("orders", NO_ID if server in lacks else ID_1)], server=server)
+
+
+def tid020_fires__a_kraft_broker_without_an_id(lab):
+    """KRaft gives each topic an ID, whatever else was seen."""
+    one_without(lab, {B2})
+
+
+def tid020_near_miss__kraft_brokers_behind_a_proxy(lab):
+    """A proxy with an address for each broker gives no IDs; the capture has both of its legs."""
+    one_without(lab, ())
+    proxy = {f"10.0.1.{number}:9092": number for number in (1, 2, 3)}
+    for server in proxy:
+        lab.versions(0, OF_KRAFT, server=server)
+        for at in TIMES:
+            lab.metadata(at + 3, [("orders", NO_ID)], server=server, brokers=proxy)
+
+
+def tid020_near_miss__one_address_of_a_proxy(lab):
+    """The same, of which one front address was captured."""
+    one_without(lab, ())
+    proxy = {f"10.0.1.{number}:9092": number for number in (1, 2, 3)}
+    lab.versions(0, OF_KRAFT, server="10.0.1.2:9092")
+    for at in TIMES:
+        lab.metadata(at + 3, [("orders", NO_ID)], server="10.0.1.2:9092", brokers=proxy)
+
+
+def tid020_fires__a_follower_that_knows_the_id(lab):
+    """A broker fetches by the ID, and gives none to its clients."""
+    follower_without(lab, range(0, 120, 10))
+
+
+def tid020_near_miss__a_follower_that_knew_the_id(lab):
+    """Its inter-broker protocol is older again: it fetches by name from then on."""
+    follower_without(lab, range(0, 20, 5))
+
+
+def follower_without(lab, times):
+    node_beats(lab, 20, TIMES, host="10.0.0.2", broker=2)
+    lab.fetches(times, ID_1, client_id="broker-2-fetcher-0", host="10.0.0.2")
+    for at in TIMES:
+        lab.metadata(at, [("orders", ID_1)], server=B1)
+        lab.metadata(at, [("orders", NO_ID)], server=B2)
 
 
 def tid020_near_miss__a_controller_without_ids(lab):
