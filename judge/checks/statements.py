@@ -24,7 +24,7 @@ from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import CONTROL, REPORTS, Topic
 from wirecheck.judge.topology.clusters import Group
 from wirecheck.judge.topology.log_generations import ALWAYS
-from wirecheck.judge.topology.releases import lines_of, role_of
+from wirecheck.judge.topology.releases import gives_ids
 
 ORDERS = (*CONTROL, "stop-replica")
 """Sources that are requests of controllers."""
@@ -187,11 +187,7 @@ def is_lone_broker(none: StatedId, nones: Sequence[StatedId], topic: Topic) -> b
 def has_ids(none: StatedId, topic: Topic, context: CheckContext) -> bool:
     """Whether the server is a KRaft broker of a release that gives each topic an ID: all of them."""
     advertised = context.claims("advertised", topic.group, "server")
-    ranges = {claim["ranges"] for claim in advertised if claim["endpoint"] == at_endpoint(none)}
-    return bool(ranges) and all(lines_of(text) and role_of(text) == KRAFT for text in ranges)
-
-
-KRAFT = "B"
+    return gives_ids({claim["ranges"] for claim in advertised if claim["endpoint"] == at_endpoint(none)})
 
 
 def uses_it(none: StatedId, topic_id: str, topic: Topic) -> bool:

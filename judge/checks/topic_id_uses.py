@@ -23,6 +23,7 @@ from wirecheck.judge.checks.shapes import (
     goes_on,
     numbered,
     resting_on,
+    servers_of,
 )
 from wirecheck.judge.checks.statements import disagreements
 from wirecheck.judge.checks.topic_ids import recreation, renumbered
@@ -31,6 +32,7 @@ from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.streaks import stuck
 from wirecheck.judge.topic_history import History, Topic, name_of, stated_order, topic_of
 from wirecheck.judge.topology.clusters import Group
+from wirecheck.judge.topology.releases import gives_ids
 
 BEFORE_FIRST_NS = 2_000_000_000
 """A client that continues to use an ID uses it within this time after its end."""
@@ -211,7 +213,9 @@ def reserved_topic_id_misused(subject: Subject, group: Group, context: CheckCont
         return
     if subject[0] == "server":
         yield from named_as_the_log(context.claims("quorum_topic", group, *subject))
+        yield from assigned_without_an_id(context.claims("null_assigned", group, *subject), context)
         return
+    yield from created_without_an_id(subject, group, context)
     bound = (claim for claim in context.claims("binding", group, *subject) if claim["topic_id"] not in {None, ZERO})
     odd: list[tuple[str, list[Claim]]] = []
     for (topic_id,), claims in gathered(bound, "topic_id"):
@@ -229,7 +233,7 @@ def reserved_topic_id_misused(subject: Subject, group: Group, context: CheckCont
 def named_as_the_log(claims: list[Claim]) -> Iterator[Evidence]:
     """What requests among voters name, which are about the metadata log alone: another topic, another ID or none."""
     for (name, topic_id), odd in gathered(claims, "name topic_id"):
-        who = f"{apis_of(odd)} of {', '.join(sorted({claim['client_id'] or claim['host'] for claim in odd})[:SHOWN])}"
+        who = f"{apis_of(odd)} of {users(odd)}"
         topic, number, why = TOPIC_NAME, topic_id, f"is not the log's, in {who}"
         if topic_id is None:
             topic, number, why = name, METADATA_LOG, f"is {TOPIC_NAME}'s: {who} is about that"
@@ -237,6 +241,39 @@ def named_as_the_log(claims: list[Claim]) -> Iterator[Evidence]:
             why = f"is the null ID, in {who}"
         words = {"topic": topic, "topic_id": number, "why": why}
         yield resting_on(odd, number, topic, topic=topic, topic_ids=(number,), client_ids=clients_of(odd), words=words)
+
+
+REPEATED = 2
+"""Answers: one may have been read wrongly."""
+
+
+def assigned_without_an_id(claims: list[Claim], context: CheckContext) -> Iterator[Evidence]:
+    """Topics that a coordinator hands to members by an ID that none has."""
+    for (api,), odd in gathered(claims, "api"):
+        if (count := sum(claim.count for claim in odd)) >= REPEATED:
+            topic = f"assigned to {users(odd)}"
+            why = f"is the null ID, in {api} of {servers_of(odd, context)}"
+            words = {"topic": topic, "topic_id": ZERO, "why": why}
+            yield resting_on(odd, ZERO, api, client_ids=clients_of(odd), count=count, words=words)
+
+
+def users(claims: list[Claim]) -> str:
+    return ", ".join(sorted({claim["client_id"] or claim["host"] for claim in claims})[:SHOWN])
+
+
+def created_without_an_id(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """By a KRaft broker, which gives other topics IDs: a proxy may have been made for releases without them."""
+    created = [claim for claim in context.claims("creation", group, *subject) if claim["topic_id"] == ZERO]
+    if not created:
+        return
+    ranges = context.by("endpoint", "advertised", group, "server")
+    names = context.by("endpoint", "names", group, "server")
+    for (endpoint,), claims in gathered(created, "endpoint"):
+        of_kraft = gives_ids({claim["ranges"] for claim in ranges.get((endpoint,), ())})
+        if of_kraft and names.get((endpoint,)):
+            why = f"is the null ID, in CreateTopics of {servers_of(claims, context)}"
+            about = {"topic": subject[1], "topic_ids": (ZERO,)}
+            yield resting_on(claims, ZERO, subject[1], endpoint, **about, words={"why": why, "topic_id": ZERO})
 
 
 def bound_to(claims: list[Claim], topic_id: str, name: str, why: str, kind: str | None = None) -> Evidence:

@@ -5,7 +5,7 @@ Rule: a release is an estimate. Servers that are not Apache Kafka match no relea
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache, lru_cache
 
 from wirecheck.decode import schemas
@@ -125,6 +125,14 @@ def role_of(text: str) -> str:
     known = [ranges for release, ranges in schemas.releases().items() if release.rpartition(".")[0] in lines] or newest
     served = {role: {key for key, one in known[-1].items() if role in one.listeners} for role in "ZBC"}
     return min(served, key=lambda role: len(served[role] ^ keys))
+
+
+KRAFT_BROKER = "B"
+
+
+def gives_ids(texts: Collection[str]) -> bool:
+    """Whether a server with these ranges is a KRaft broker of a release: there each topic has an ID."""
+    return bool(texts) and all(lines_of(text) and role_of(text) == KRAFT_BROKER for text in texts)
 
 
 def upside_down(text: str) -> list[int]:

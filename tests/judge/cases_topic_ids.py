@@ -2,6 +2,7 @@
 
 from tests.judge.cases_control import node_beats
 from tests.judge.lab import B1, B2, B3, ID_1, ID_2, ID_3, NO_ID, START, disagrees_at, disagrees_later
+from wirecheck.decode.schemas import releases
 
 LOG_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 FIFTY = "AAAAAAAAAAAAAAAAAAAAMg"
@@ -578,6 +579,45 @@ def tid013_near_miss(lab):
     """The log's own id under its own name; ids as Kafka makes them."""
     lab.metadata(0, [("__cluster_metadata", LOG_ID), ("orders", ID_1)])
     lab.fetches([1], LOG_ID, version=17)
+
+
+def assigns(lab, topic_id, times):
+    """A coordinator of the new protocol assigns a topic."""
+    answer = {"assignment": {"topicPartitions": [{"topicId": topic_id, "partitions": [0]}]}}
+    talk = lab.talk()
+    for at in times:
+        talk.ask(at, "ConsumerGroupHeartbeat", 0, {"groupId": "g"}, answer)
+        lab.until = max(lab.until, at)
+
+
+def tid013_fires__a_group_is_assigned_the_null_id(lab):
+    assigns(lab, NO_ID, (0, 5, 10))
+
+
+def tid013_near_miss__a_group_is_assigned_an_id(lab):
+    lab.metadata(0, [("orders", ID_1)])
+    assigns(lab, ID_1, (0, 5, 10))
+
+
+def creates_without_an_id(lab, release, listener, **more):
+    ranges = {key: (one.low, one.high) for key, one in releases()[release].items() if listener in one.listeners}
+    lab.versions(0, ranges)
+    lab.metadata(0, [("orders", ID_1)])
+    lab.created(5, "fresh", NO_ID, **more)
+    lab.metadata(40, [("orders", ID_1)])
+
+
+def tid013_fires__a_topic_is_created_with_the_null_id(lab):
+    creates_without_an_id(lab, "4.0.0", "B")
+
+
+def tid013_near_miss__a_topic_is_only_validated(lab):
+    creates_without_an_id(lab, "4.0.0", "B", validate_only=True)
+
+
+def tid013_near_miss__a_topic_is_created_before_ids(lab):
+    """inter.broker.protocol.version is below 2.8."""
+    creates_without_an_id(lab, "3.9.2", "Z")
 
 
 def tid013_fires__in_use(lab):

@@ -39,6 +39,7 @@ def claims(batch: Batch) -> Iterator[Rows]:
     for api, topics in batch.each("response", ASSIGNMENTS):
         group, known = topics.other_column("group_id")
         yield topics.states("assigned", ["topic_id", group, f"={api}", "@who"], known)
+        yield topics.states("null_assigned", f"@who ={api}", known & ~topics.given("topic_id"))
     for _, topics in batch.each("response", DESCRIPTIONS):
         yield topics.states("described", "topic_name topic_id group_id @endpoint")
     if partitions := batch.lines("Fetch", "request", "topics.partitions"):
