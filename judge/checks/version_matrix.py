@@ -5,8 +5,9 @@ features are compared where they are of one epoch, which is an offset of the met
 Epochs grow all the time under KRaft, so two servers that never change also disagree where their epochs alternate.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import combinations, pairwise
+from types import MappingProxyType
 from typing import Any
 
 from wirecheck.judge.check_context import CheckContext
@@ -37,7 +38,12 @@ def brokers_of_several_releases(subject: Subject, group: Group, context: CheckCo
         by_line.setdefault(lines_of(claim["ranges"]), []).append(node)
     apart = [(one, other) for one, other in combinations(by_line, 2) if set(one).isdisjoint(other)]
     window_ns = context.settings.roll_window_s * SECOND_NS
-    lasting = [pair for pair in apart if lasts_ns([latest[n] for line in pair for n in by_line[line]]) >= window_ns]
+    answered_ns = last_answers(group, context)
+    lasting = [
+        pair
+        for pair in apart
+        if lasts_ns([latest[n] for line in pair for n in by_line[line]], answered_ns) >= window_ns
+    ]
     behind = sum(sorted(map(len, by_line.values()))[:-1])
     if not lasting or behind <= context.settings.canary_brokers:
         return
@@ -52,9 +58,16 @@ def brokers_of_several_releases(subject: Subject, group: Group, context: CheckCo
     yield Evidence((tuple(nodes),), sides, brokers=tuple(nodes), first_ns=since_ns, words=words)
 
 
-def lasts_ns(claims: list[Claim]) -> int:
+def last_answers(group: Group, context: CheckContext) -> dict[str, int]:
+    """When each server answered last: what it advertised last holds until then, as clients ask for it once."""
+    accepts = context.claims("accepts", group, "server")
+    return {claim["endpoint"]: max(claim.peak.values(), default=0) for claim in accepts}
+
+
+def lasts_ns(claims: list[Claim], answered_ns: Mapping[str, int] = MappingProxyType({})) -> int:
     """For how long all of them were advertised beside each other."""
-    return min(claim.last.ts_ns for claim in claims) - max(claim.first.ts_ns for claim in claims)
+    until_ns = (max(claim.last.ts_ns, answered_ns.get(claim["endpoint"], 0)) for claim in claims)
+    return min(until_ns) - max(claim.first.ts_ns for claim in claims)
 
 
 def brokers(nodes: list[int]) -> str:

@@ -410,6 +410,22 @@ def ver010_fires(lab):
     of_releases(lab, "3.9.1", "3.9.1", "3.4.1")
 
 
+def ver010_fires__clients_that_stay_connected(lab):
+    """They ask for versions once; the brokers answer them for two hours."""
+    connected(lab, 7200)
+
+
+def ver010_near_miss__clients_that_stay_connected(lab):
+    connected(lab, 3000)
+
+
+def connected(lab, until):
+    for server, release in zip((B1, B2, B3), ("3.9.1", "3.9.1", "3.4.1"), strict=True):
+        talk = lab.versions(1, ranges(release), server=server)
+        for at in range(2, until, 300):
+            lab.metadata(at, [("orders", ID_1)], server=server, talk=talk)
+
+
 def ver010_near_miss(lab):
     """A roll of 50 minutes."""
     of_releases(lab, "3.9.1", "3.9.1", "3.4.1", until=3000)
