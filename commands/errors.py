@@ -16,12 +16,16 @@ from wirecheck.commands.listing import (
     Row,
     inputs_argument,
     need_messages,
-    note_end,
+    need_no_times,
+    note_hidden,
     options_of_listing,
 )
 from wirecheck.commands.screen import tell
+from wirecheck.commands.units import need_order
 from wirecheck.document import document
 from wirecheck.session.frame_tables import capture_frames
+from wirecheck.session.inputs import result_folder
+from wirecheck.session.results import need_whole, traffic_of
 from wirecheck.session.subjects import clients_first, close_to, of_broker, unknown
 from wirecheck.wording import broker_name, client_name, clock, plural
 
@@ -35,6 +39,8 @@ if TYPE_CHECKING:
 @click.option("--client", metavar="ID", help="Only errors of this client ID.")
 @click.option("--topic", metavar="NAME", shell_complete=completion.topic, help="Only errors about this topic.")
 @click.option("--error", metavar="NAME", help="Only this error, such as NOT_LEADER_OR_FOLLOWER, or throttled.")
+@options.since
+@options.until
 @click.option("--ongoing", is_flag=True, help="Only errors that continue until the end of the capture.")
 @click.option("--all", "every", is_flag=True, help="Print all lines: routine errors too, and more than a screen.")
 @options.brokers
@@ -55,21 +61,20 @@ def errors(
     Throttling (throttle_time_ms), failed logins and connections that a broker closed without a response are rows too.
     Errors that are part of the protocol's normal course are printed with --all only.
 
-    INPUT is one or more pcaps, or folders of frames.
+    INPUT is one or more pcaps or folders of frames, or the --out folder of a replay or a monitor.
 
     \b
     Examples:
       wirecheck errors incident.pcapng
       wirecheck errors incident.pcapng --client billing-7 --ongoing
-      wirecheck errors frames/ --format json |
+      wirecheck errors verdict/ --client p-lost --since 2026-11-24T00:00Z --until 2026-11-25T00:00Z
+      wirecheck errors verdict/ --format json |
         jq 'select(.effect == "login failed")'
     """
     from wirecheck.questions.error_rows import error_rows
     from wirecheck.questions.traffic import Traffic
 
-    with capture_frames(options.session(), inputs, strict=strict) as frames:
-        traffic = Traffic(dialects=options.dialects()).read(frames, ports)
-        need_messages(traffic, inputs)
+    def show(traffic: Traffic, basis: str) -> None:
         need_seen(asked, traffic)
         found = [row for row in clients_first(error_rows(traffic)) if is_chosen(row, asked)]
         whole = form != "text"
@@ -81,7 +86,20 @@ def errors(
             tell(f"wirecheck: not listed: {plural(traffic.failures.others, 'more error')}")
         if form == "text":
             hidden = {"of brokers (--brokers)": len(found) - len(mine), "routine (--all)": len(mine) - len(shown)}
-            note_end(summary(shown), hidden, traffic)
+            note_hidden(summary(shown), hidden, basis)
+
+    folder, times = result_folder(inputs), (asked["since"], asked["until"])
+    need_order(*times)
+    if folder is not None:
+        kept, coverage = traffic_of(options.session(), folder, ports, times)
+        show(kept, f"{plural(coverage.messages, 'message')}, {coverage.decoded_messages:,} decoded")
+        need_whole(coverage, strict=strict)
+        return
+    need_no_times(*times)
+    with capture_frames(options.session(), inputs, strict=strict) as frames:
+        found = Traffic(dialects=options.dialects()).read(frames, ports)
+        need_messages(found, inputs)
+        show(found, found.text())
 
 
 def is_chosen(row: "ErrorRow", asked: dict[str, Any]) -> bool:

@@ -13,11 +13,15 @@ from wirecheck.commands.listing import (
     Listing,
     inputs_argument,
     need_messages,
-    note_end,
+    need_no_times,
+    note_hidden,
     options_of_listing,
 )
+from wirecheck.commands.units import need_order
 from wirecheck.document import document
 from wirecheck.session.frame_tables import capture_frames
+from wirecheck.session.inputs import result_folder
+from wirecheck.session.results import need_whole, traffic_of
 from wirecheck.wording import client_name, plural
 
 if TYPE_CHECKING:
@@ -28,6 +32,8 @@ if TYPE_CHECKING:
 @inputs_argument
 @click.option("--client", metavar="ID", help="Only answers to this client ID.")
 @click.option("--api", metavar="NAME", help="Only answers to requests of this API.")
+@options.since
+@options.until
 @click.option("--all", "every", is_flag=True, help="Print all lines: APIs that wait by design too, such as Fetch.")
 @options.brokers
 @options_of_listing
@@ -45,21 +51,20 @@ def latency(
 
     p50 and p99 are from a request's last byte to the answer's first, at the capture point. BROKER is the same without
     the network between capture point and broker, and NETWORK the way from the client to the broker and back, as far
-    as the TCP handshake of the connection was captured.
+    as the TCP handshake of the connection was captured. INPUT is one or more pcaps or folders of frames, or the --out
+    folder of a replay or a monitor.
 
     \b
     Examples:
       wirecheck latency incident.pcapng
       wirecheck latency incident.pcapng --api Produce
-      wirecheck latency frames/ --all --format csv
+      wirecheck latency verdict/ --all --format csv
     """
     from wirecheck.client_ids import is_internal
     from wirecheck.questions.latency_rows import latency_rows
     from wirecheck.questions.traffic import Traffic
 
-    with capture_frames(options.session(), inputs, strict=strict) as frames:
-        traffic = Traffic(dialects=options.dialects()).read(frames, ports)
-        need_messages(traffic, inputs)
+    def show(traffic: Traffic, basis: str) -> None:
         found = [row for row in latency_rows(traffic) if is_chosen(row, asked)]
         mine = [row for row in found if brokers or form != "text" or not is_internal(row.client_id)]
         whole = every or form != "text" or asked["api"] is not None
@@ -67,7 +72,20 @@ def latency(
         LISTING.show(shown, form, every=every)
         if form == "text":
             hidden = {"of brokers (--brokers)": len(found) - len(mine), "that wait (--all)": len(mine) - len(shown)}
-            note_end(plural(len(shown), "row"), hidden, traffic)
+            note_hidden(plural(len(shown), "row"), hidden, basis)
+
+    folder, times = result_folder(inputs), (asked["since"], asked["until"])
+    need_order(*times)
+    if folder is not None:
+        kept, coverage = traffic_of(options.session(), folder, ports, times)
+        show(kept, f"{plural(coverage.messages, 'message')}, {coverage.decoded_messages:,} decoded")
+        need_whole(coverage, strict=strict)
+        return
+    need_no_times(*times)
+    with capture_frames(options.session(), inputs, strict=strict) as frames:
+        read = Traffic(dialects=options.dialects()).read(frames, ports)
+        need_messages(read, inputs)
+        show(read, read.text())
 
 
 def is_chosen(row: "LatencyRow", asked: dict[str, Any]) -> bool:

@@ -22,6 +22,7 @@ from wirecheck.wording import DAY_NS, clock
 
 if TYPE_CHECKING:
     from wirecheck.questions.traffic import Coverage
+    from wirecheck.wording import TimeSpan
 
 Row = dict[str, Any]
 Cells = list[tuple[str, str]]
@@ -162,8 +163,18 @@ def note_end(shown: str, hidden: Mapping[str, int], coverage: "Coverage") -> Non
 
     `hidden`: how many rows of each kind are not shown.
     """
+    note_hidden(shown, hidden, coverage.text())
+
+
+def note_hidden(shown: str, hidden: Mapping[str, int], basis: str) -> None:
     parts = [f"{count:,} {what} not shown" for what, count in hidden.items() if count]
-    note("; ".join([shown, *parts, coverage.text()]))
+    note("; ".join([shown, *parts, basis]))
+
+
+def need_no_times(*times: "TimeSpan | None") -> None:
+    """Captures are listed whole."""
+    if any(times):
+        raise click.UsageError("--since and --until take the --out folder of a replay or a monitor")
 
 
 def need_messages(coverage: "Coverage", names: Sequence[str]) -> None:

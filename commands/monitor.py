@@ -156,7 +156,7 @@ def monitor(
     log = LOGS[choices.pop("log_format")]
     switches = {name: choices.pop(name) for name in ("buckets", "exchanges", "verbose")}
     switches |= {"ports": frozenset(choices.pop("ports")), "dialects": options.dialects()}
-    settings = Settings(judge=judge_settings(words), live=True, **switches)
+    settings = Settings(judge=judge_settings(words), live=True, by_minute=True, **switches)
     checkpoint = checkpoint or f"{out.rstrip('/')}/_checkpoint"
     ages = {"retain_s": choices.pop("retain"), "retain_results_s": choices.pop("retain_results")}
     ages["retain_results_bytes"] = choices.pop("retain_results_size")

@@ -210,6 +210,8 @@ principals = click.option(
     envvar="WIRECHECK_NO_PRINCIPALS",
     help="Omit principals, and addresses of clients that changed a topic; client IDs stay.",
 )
+since = click.option("--since", type=time, metavar="TIME", help="Only minutes from TIME on (00:20:03); of results.")
+until = click.option("--until", type=time, metavar="TIME", help="Only minutes that began by TIME; of results.")
 brokers = click.option("--brokers", is_flag=True, help="Also print rows of brokers and controllers.")
 min_seen = click.option(
     "--min-seen",

@@ -8,16 +8,15 @@ of the protocol's normal course are `routine`.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wirecheck.lasting import OFTEN, goes_on, patience_ns
-from wirecheck.questions.traffic import GIVEN_UP, THROTTLED, UNANSWERED, Calls, Count, Rejection, Use, gathered
+from wirecheck.questions.traffic import GIVEN_UP, THROTTLED, UNANSWERED, Calls, Count, Refused, Rejection, Use, gathered
 from wirecheck.wording import NS_PER_S, pace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from wirecheck.decode.connection.exchanges import Connection
     from wirecheck.questions.traffic import Traffic
@@ -174,27 +173,31 @@ def activity(failure: Rejection) -> tuple[object, ...]:
 
 def refused_connections(traffic: Traffic) -> Iterator[ErrorRow]:
     """By host and address. Who connects is known where one client alone was seen on the host."""
-    refused: dict[tuple[str, str], Count] = {}
-    every, answered_ns = Counter[tuple[str, str]](), dict[tuple[str, str], int]()
-    for one in sorted(traffic.connections.values(), key=lambda one: one.started_ns):
-        way = one.client.host, str(one.server)
-        every[way] += max(1, one.unlisted)
-        if is_refused(one):
-            count = refused.setdefault(way, Count())
-            count.seen(max(1, one.unlisted), one.started_ns, one.started_ns)
-        elif one.responses:
-            answered_ns[way] = max(answered_ns.get(way, 0), one.last_ns)
     clients: dict[str, set[str | None]] = {}
     for call in traffic.calls:
         clients.setdefault(call.host, set()).add(call.client_id)
-    for (host, server), count in refused.items():
+    refused = refused_ways(traffic.connections.values()) if traffic.refused is None else traffic.refused
+    for (host, server), way in refused.items():
+        count = way.count
         on = goes_on(count.count, count.first_ns, count.last_ns, traffic.last_ns) and count.count >= OFTEN
-        over = answered_ns.get((host, server), 0) > count.last_ns
         count.servers[server] = count.count
         known = clients.get(host, set())
         failure = Rejection(REFUSED, next(iter(known)) if len(known) == 1 else None, host, CONNECT, "", -1)
-        status = RECOVERED if over else ONGOING if on else STOPPED
-        yield row(failure, count, status, every[host, server], traffic)
+        status = RECOVERED if way.answered_ns > count.last_ns else ONGOING if on else STOPPED
+        yield row(failure, count, status, way.connections, traffic)
+
+
+def refused_ways(connections: Iterable[Connection]) -> dict[tuple[str, str], Refused]:
+    """Of hosts and addresses those with a refused connection."""
+    found: dict[tuple[str, str], Refused] = {}
+    for one in sorted(connections, key=lambda one: one.started_ns):
+        way = found.setdefault((one.client.host, str(one.server)), Refused())
+        way.connections += max(1, one.unlisted)
+        if is_refused(one):
+            way.count.seen(max(1, one.unlisted), one.started_ns, one.started_ns)
+        elif one.responses:
+            way.answered_ns = max(way.answered_ns, one.last_ns)
+    return {way: one for way, one in found.items() if one.count.count}
 
 
 def is_refused(connection: Connection) -> bool:

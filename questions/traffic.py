@@ -153,6 +153,18 @@ def latest(times: dict[Reads, int], key: Reads, time_ns: int) -> None:
 
 
 @dataclass(slots=True)
+class Refused:
+    """Connections from a host to an address, of which some were refused."""
+
+    count: Count = field(default_factory=Count)
+    """Those."""
+    connections: int = 0
+    """All."""
+    answered_ns: int = 0
+    """When one was last answered on."""
+
+
+@dataclass(slots=True)
 class Calls(Count):
     request_bytes: int = 0
     response_bytes: int = 0
@@ -311,6 +323,8 @@ class Traffic(Coverage):
     topic_names: TopicNames = field(default_factory=TopicNames)
     also: Selection = ()
     """More columns to read, for who is given the chunks."""
+    refused: dict[tuple[str, str], Refused] | None = None
+    """By host and address; None: as connections show."""
     own: Collection[str] | None = None
     """The APIs that the question is about; None: all."""
     once: CountedOnce = field(init=False)
@@ -325,6 +339,11 @@ class Traffic(Coverage):
         if not len(exchanges):
             return None
         chunk = Chunk(exchanges, read_exchanges(exchanges, self.dialects, projection(self.also)))
+        self.count(chunk)
+        return chunk
+
+    def count(self, chunk: Chunk) -> None:
+        exchanges = chunk.exchanges
         self.topic_names.learn(chunk.decoded)
         self.decoded += int((chunk.decoded.status == Status.OK).sum())
         failed = exchanges.messages.key[(chunk.decoded.status != Status.OK) & (exchanges.messages.side == REQUEST)]
@@ -340,7 +359,6 @@ class Traffic(Coverage):
         if (FETCH, REQUEST) in chunk.kinds:
             self.count_sessions(chunk)
         self.count_calls(chunk)
-        return chunk
 
     @property
     def left_out(self) -> int:
@@ -573,7 +591,10 @@ class Chunk:
 
     def call(self, index: int) -> Call:
         """Who asked whom in an exchange."""
-        code, host = divmod(int(self.party[index]), len(self._hosts))
+        return self.call_of(int(self.party[index]), index)
+
+    def call_of(self, party: int, index: int) -> Call:
+        code, host = divmod(party, len(self._hosts))
         api = int(self.api[index])
         return Call(self._ids[code], self._hosts[host], self._servers[int(self.server[index])], name_of(api))
 

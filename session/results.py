@@ -10,6 +10,7 @@ from wirecheck.session.session import ArgumentError, InputError, Session
 
 if TYPE_CHECKING:
     from wirecheck.questions.changes import Changes
+    from wirecheck.questions.traffic import Traffic
     from wirecheck.questions.traffic_diff import Difference
     from wirecheck.story.seen import Coverage
     from wirecheck.streaming.store.run_result import Result
@@ -129,6 +130,22 @@ def changes_of(session: Session, folder: Path, ports: Sequence[int]) -> "tuple[C
 
     result = results_in(session, folder, ports, ("coverage", "totals", "clusters", "findings"))
     return changes_in(folder, result), result.coverage()
+
+
+def traffic_of(
+    session: Session, folder: Path, ports: Sequence[int], times: "tuple[TimeSpan | None, TimeSpan | None]"
+) -> "tuple[Traffic, Coverage]":
+    """What a replay or a monitor has counted of clients' requests, between two times, and its coverage. Raises
+    InputError where there is nothing.
+    """
+    from wirecheck.streaming.store.window_rows import traffic_in
+
+    tables = ("coverage", "totals", "clients", "topics", "findings")
+    result = results_in(session, folder, ports, tables)
+    first_ns = min((row["first_seen"] for row in result.rows["clients"]), default=0)
+    since, until = (one.on_day_of(first_ns) if one else None for one in times)
+    span = (since.ns if since else 0, until.last_ns if until else 1 << 62)
+    return traffic_in(folder, result, *span), result.coverage()
 
 
 def differences_of(

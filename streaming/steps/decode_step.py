@@ -32,6 +32,7 @@ from wirecheck.streaming.steps.settings import Settings
 from wirecheck.streaming.steps.tagged import CLAIMS, EXCHANGES, Tagged
 from wirecheck.streaming.store.change_rows import change_rows
 from wirecheck.streaming.store.result_tables import CLAIMS_WITHOUT_TEXT, as_ipc, schema
+from wirecheck.streaming.store.window_rows import window_rows
 
 Tables = dict[str, pa.Table]
 """Rows of result tables that are made here: `changes`, and `exchanges` where they are wanted."""
@@ -98,6 +99,7 @@ def stated(exchanges: Exchanges, settings: Settings) -> Iterator[Part]:
         claims_made = claims(exchanges, decoded, batch)
         changes, not_kept = change_rows(exchanges, settings.dialects, principals=bool(settings.judge.principals))
         tables = exchanges_table(exchanges, decoded, settings) | changes
+        tables |= window_rows(exchanges, decoded) if settings.by_minute else {}
         lacking = Counts({(CLAIMS_WITHOUT_TEXT, kind): number for kind, number in batch.sightings.lacking.items()})
         yield claims_made, tables, request_counts(batch) + not_kept + lacking
     except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about

@@ -32,6 +32,8 @@ class Settings:
     """By whose layouts to read what no release has: kip516-draft, kip4-draft."""
     exchanges: bool = False
     """Also write one row per exchange."""
+    by_minute: bool = False
+    """Also write what clients request, and what came of it, by the minute."""
     held_files: int = 64
     """Files of one agent that may wait for an earlier one before that one is given up."""
     judge: JudgeSettings = field(default_factory=JudgeSettings)

@@ -92,11 +92,18 @@ def changes_in(out: Path, result: Result) -> Changes:
         if row["cluster_id"]:
             hosts = {Peer.of(endpoint).host for endpoint in row["endpoints"]}
             found.brokers.learn_cluster(row["cluster_id"], row["endpoints"], hosts)
-    for row in result.rows["findings"]:
-        words = {word["name"]: word["value"] for word in row["words"]} if row["code"] == PROXY else {}
-        found.once.ways |= {Way(*way.split(">")) for way in words.get("ways", "").split()}
+    found.once.ways |= ways_of(result)
     for row in sorted(rows(out), key=lambda row: row["time"], reverse=True):
         found.keep(seen(row))
+    return found
+
+
+def ways_of(result: Result) -> set[Way]:
+    """How proxies send on what they receive."""
+    found: set[Way] = set()
+    for row in result.rows["findings"]:
+        words = {word["name"]: word["value"] for word in row["words"]} if row["code"] == PROXY else {}
+        found |= {Way(*way.split(">")) for way in words.get("ways", "").split()}
     return found
 
 

@@ -66,6 +66,69 @@ CHANGES = ResultTable(
     ),
 )
 """Its rows are made by `change_rows.py`."""
+OF_MINUTE = (
+    *REVISION,
+    Column("time", TIME, "Start of the minute."),
+    Column("client_id", TEXT, "Client ID of the request header."),
+    Column("host", TEXT, "Address of the client."),
+    Column("api", TEXT, "API name; its number if unknown."),
+)
+SEEN = (
+    Column("count", pa.int64(), "How many in this minute."),
+    Column("first_seen", TIME, "Capture time of the first."),
+    Column("last_seen", TIME, "Capture time of the last."),
+)
+COUNTED = pa.list_(pa.struct([("bucket", pa.int32()), ("count", pa.int64())]))
+TOPIC = Column("topic", TEXT, "Topic name, or its ID if the name is unknown; empty if it is about the whole request.")
+FOLLOWER = Column("follower", pa.int32(), "Broker ID of the follower that fetches; -1 for clients.")
+REQUESTS_BY_MINUTE = ResultTable(
+    "requests_by_minute",
+    "Requests by client, server and API in each minute. Add up the rows of one minute. Read by `wirecheck latency`.",
+    (
+        *OF_MINUTE,
+        Column("server", TEXT, "Server endpoint, ip:port."),
+        *SEEN,
+        Column("request_bytes", pa.int64(), "Bytes of the requests on the wire."),
+        Column("response_bytes", pa.int64(), "Bytes of the responses on the wire."),
+        Column("versions", pa.list_(pa.int32()), "Versions of the requests, ascending."),
+        Column("granted", TIME, "When the last request was sent that was answered without an error; null for none."),
+        Column("fetch_begun", TIME, "When the last fetch session began, or a fetch without one; null for none."),
+        Column("latencies", COUNTED, "Answers by time: bucket b is about 2^(b/16) microseconds."),
+        Column("broker_latencies", COUNTED, "The same without the network between capture point and broker."),
+        Column("network_latencies", COUNTED, "Network round trips from the client to the broker, likewise."),
+    ),
+    in_result=False,
+)
+ERRORS_BY_MINUTE = ResultTable(
+    "errors_by_minute",
+    "Errors by client, API and topic in each minute. Add up the rows of one minute. Read by `wirecheck errors`.",
+    (
+        *OF_MINUTE,
+        TOPIC,
+        Column("error", TEXT, "Kafka's name of the error, or throttled, or what happened instead of a response."),
+        FOLLOWER,
+        *SEEN,
+        Column("servers", pa.list_(pa.struct([("server", TEXT), ("count", pa.int64())])), "How many by server."),
+        Column("throttle_time_ms", pa.int64(), "Sum, of throttled responses."),
+        Column("throttle_time_max_ms", pa.int64(), "Maximum, of throttled responses."),
+    ),
+    in_result=False,
+)
+USES_BY_MINUTE = ResultTable(
+    "uses_by_minute",
+    "Requests that write or read topics in each minute. Add up the rows of one minute.",
+    (
+        *OF_MINUTE,
+        TOPIC,
+        FOLLOWER,
+        *SEEN,
+        Column("named", TIME, "When a Fetch last named the topic; null for none."),
+        Column("forgotten", TIME, "When it was last taken out of a fetch session; null for none."),
+    ),
+    in_result=False,
+)
+BY_MINUTE = REQUESTS_BY_MINUTE, ERRORS_BY_MINUTE, USES_BY_MINUTE
+"""Their rows are made by `window_rows.py`."""
 CARDS = ResultTable(
     "cards",
     "What needs a look, in the words of the terminal. One row per card, the worst first; a replay ends with them.",
@@ -110,7 +173,9 @@ BROKER_AT, CHANGES_NOT_KEPT = "broker_at", "changes_not_kept"
 CLAIMS_WITHOUT_TEXT = "claims_without_text"
 """By kind: their bytes were captured but for a text, so that they state nothing."""
 """Measures of it: by address the broker's ID and 1; administrative requests and objects without a row."""
-TABLES: Mapping[str, ResultTable] = {table.name: table for table in (*JUDGED, EXCHANGES, CHANGES, CARDS, TOTALS)}
+TABLES: Mapping[str, ResultTable] = {
+    table.name: table for table in (*JUDGED, EXCHANGES, CHANGES, *BY_MINUTE, CARDS, TOTALS)
+}
 
 
 def schema(table: str) -> pa.Schema:
