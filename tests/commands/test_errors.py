@@ -33,6 +33,18 @@ def words(text):
     return [" ".join(line.split()) for line in text.splitlines()]
 
 
+def test_results_answer_as_the_capture_does_and_by_time(run, failing, tmp_path):
+    run("replay", failing, "--out", tmp_path / "verdict")
+    for command in ("errors", "latency"):
+        of_capture = run(command, failing, "--all", "--format", "json").stdout
+        assert of_capture
+        assert run(command, tmp_path / "verdict", "--all", "--format", "json").stdout == of_capture
+    during = run("errors", tmp_path / "verdict", "--since", "22:13", "--until", "22:14", "--format", "json").stdout
+    assert len(during.splitlines()) == 2
+    assert run("errors", tmp_path / "verdict", "--since", "22:20", "--format", "json").stdout == ""
+    assert run("errors", failing, "--since", "22:13").exit_code == 2
+
+
 def test_a_line_says_what_fails_for_whom_and_how_often(run, failing):
     ended = run("errors", failing)
     assert words(ended.stdout) == [
