@@ -67,7 +67,7 @@ def errors(
     Examples:
       wirecheck errors incident.pcapng
       wirecheck errors incident.pcapng --client billing-7 --ongoing
-      wirecheck errors verdict/ --client p-lost --since 2026-11-24T00:00Z --until 2026-11-25T00:00Z
+      wirecheck errors verdict/ --client p-lost --since 2026-11-24T00:00Z
       wirecheck errors verdict/ --format json |
         jq 'select(.effect == "login failed")'
     """

@@ -190,11 +190,13 @@ def errors(
     keylog: Path | Sequence[Path] = (),
     dialect: str | Sequence[str] = (),
 ) -> Values[ErrorRow]:
-    """Errors by client, API and topic, worst first, as `wirecheck errors --all --brokers` lists them."""
+    """Errors by client, API and topic, worst first, as `wirecheck errors --all --brokers` lists them. Also of the
+    results of a replay or a monitor.
+    """
     from wirecheck.questions.error_rows import ErrorRow, error_rows
     from wirecheck.session.subjects import clients_first
 
-    return table_of(ErrorRow, clients_first(error_rows(traffic(paths, ports, keylog, dialect))), "errors")
+    return table_of(ErrorRow, clients_first(error_rows(kept_or_read(paths, ports, keylog, dialect))), "errors")
 
 
 def latency(
@@ -203,10 +205,25 @@ def latency(
     keylog: Path | Sequence[Path] = (),
     dialect: str | Sequence[str] = (),
 ) -> Values[LatencyRow]:
-    """How long clients waited for answers, by client and API, as `wirecheck latency --all --brokers` lists it."""
+    """How long clients waited for answers, by client and API, as `wirecheck latency --all --brokers` lists it. Also
+    of the results of a replay or a monitor.
+    """
     from wirecheck.questions.latency_rows import LatencyRow, latency_rows
 
-    return table_of(LatencyRow, latency_rows(traffic(paths, ports, keylog, dialect)), "latencies")
+    return table_of(LatencyRow, latency_rows(kept_or_read(paths, ports, keylog, dialect)), "latencies")
+
+
+def kept_or_read(
+    paths: Sequence[Path], ports: Sequence[int], keylog: Path | Sequence[Path], dialect: str | Sequence[str]
+) -> Traffic:
+    with as_input_error():
+        from wirecheck.session.inputs import result_folder
+        from wirecheck.session.results import traffic_of
+
+        folder = result_folder(tuple(map(str, paths)))
+        if folder is not None:
+            return traffic_of(session(), folder, ports, (None, None))[0]
+    return traffic(paths, ports, keylog, dialect)
 
 
 def groups(

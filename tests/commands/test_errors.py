@@ -39,6 +39,8 @@ def test_results_answer_as_the_capture_does_and_by_time(run, failing, tmp_path):
         of_capture = run(command, failing, "--all", "--format", "json").stdout
         assert of_capture
         assert run(command, tmp_path / "verdict", "--all", "--format", "json").stdout == of_capture
+    assert list(wirecheck.errors(tmp_path / "verdict")) == list(wirecheck.errors(failing))
+    assert list(wirecheck.latency(tmp_path / "verdict")) == list(wirecheck.latency(failing))
     during = run("errors", tmp_path / "verdict", "--since", "22:13", "--until", "22:14", "--format", "json").stdout
     assert len(during.splitlines()) == 2
     assert run("errors", tmp_path / "verdict", "--since", "22:20", "--format", "json").stdout == ""

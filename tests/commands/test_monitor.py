@@ -41,7 +41,7 @@ def written(tmp_path, text):
 
 def test_the_defaults(plans):
     assert ran("--frames", "f", "--out", "o/").exit_code == 0
-    assert plans == [(Plan("f", "o/", "o/_checkpoint"), Settings(live=True))]
+    assert plans == [(Plan("f", "o/", "o/_checkpoint"), Settings(live=True, by_minute=True))]
 
 
 def test_a_flag_goes_before_the_file_and_the_file_before_the_default(plans, tmp_path):
@@ -52,7 +52,7 @@ def test_a_flag_goes_before_the_file_and_the_file_before_the_default(plans, tmp_
         allowed_hosts=("wirecheck.example.org",),
     )  # fmt: skip
     judge = JudgeSettings(broker_grace_s=60, client_grace_s=5)
-    assert plans == [(plan, Settings(ports=frozenset({9092, 9093}), judge=judge, live=True))]
+    assert plans == [(plan, Settings(ports=frozenset({9092, 9093}), judge=judge, live=True, by_minute=True))]
 
 
 @pytest.mark.parametrize(
