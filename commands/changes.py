@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from wirecheck.commands import names, options
-from wirecheck.commands.listing import Cells, Listing, Row, inputs_argument, need_messages, options_of_listing
+from wirecheck.commands.listing import Cells, Listing, Row, inputs_argument, need_messages, options_of_rows
 from wirecheck.commands.screen import note, tell
 from wirecheck.document import document
 from wirecheck.session.frame_tables import capture_frames
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.option("--failed", is_flag=True, help="Only requests that were rejected or not answered.")
 @click.option("--all", "every", is_flag=True, help="Print all lines, even if they exceed a screen.")
 @options.principals
-@options_of_listing
+@options_of_rows
 def changes(
     inputs: tuple[str, ...],
     name: str | None,

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wirecheck.commands import names, options
+from wirecheck.commands import fields, names, options
 from wirecheck.commands.ending import FOUND
-from wirecheck.commands.listing import answers_argument, options_of_answers, show_csv, show_rows
+from wirecheck.commands.listing import answers_argument, options_of_answers, show_csv, show_fields, show_rows
 from wirecheck.commands.outputs import report_at
 from wirecheck.commands.screen import as_json, console, legible, warn_of
 from wirecheck.document import document
@@ -88,6 +88,8 @@ def clients(
     found = [judged(client, target) for client in result.clients]
     if form == "text":
         found = [replace(client, address=names.in_text(client.address)) for client in found]
+    picked = fields.asked()
+    found = [*picked.in_order(found, document)]
     rejected = [client for client in found if client.rejected]
     denied = [client for client in rejected if client.granted is False]
     refused = [client for client in rejected if client.granted is not False]
@@ -102,9 +104,12 @@ def clients(
         else:
             show_rows(legible(document(shown)), form)
     elif form == "json":
-        rows = [names.in_row(document(client)) for client in found]
+        rows = [names.in_row(row) for row in picked.of_rows([*map(document, found)])]
         more = {"others": others} if others else {}
         click.echo(as_json({**({"target": target} if target else {}), "clients": rows, **more}))
+    elif picked.columns:
+        listed = [client for client in found if brokers or form != "text" or not client.between_brokers]
+        show_fields("clients", listed, form)
     elif form == "csv":
         show_csv([names.in_row(spreadsheets.client_row(client)) for client in found])
     elif target is not None:

@@ -18,7 +18,7 @@ from wirecheck.commands.listing import (
     need_messages,
     need_no_times,
     note_hidden,
-    options_of_listing,
+    options_of_rows,
 )
 from wirecheck.commands.screen import tell
 from wirecheck.commands.units import need_order
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 @click.option("--ongoing", is_flag=True, help="Only errors that continue until the end of the capture.")
 @click.option("--all", "every", is_flag=True, help="Print all lines: routine errors too, and more than a screen.")
 @options.brokers
-@options_of_listing
+@options_of_rows
 def errors(
     inputs: tuple[str, ...],
     form: str,

@@ -14,7 +14,7 @@ from wirecheck.commands.listing import (
     inputs_argument,
     need_messages,
     note_end,
-    options_of_listing,
+    options_of_rows,
 )
 from wirecheck.document import document
 from wirecheck.session.frame_tables import capture_frames
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @inputs_argument
 @click.option("--group", metavar="NAME", help="Only this group.")
 @click.option("--all", "every", is_flag=True, help="Print all lines, more than a screen too.")
-@options_of_listing
+@options_of_rows
 def groups(
     inputs: tuple[str, ...], form: str, ports: tuple[int, ...], group: str | None, *, every: bool, strict: bool
 ) -> None:

@@ -15,7 +15,7 @@ from wirecheck.commands.listing import (
     need_messages,
     need_no_times,
     note_hidden,
-    options_of_listing,
+    options_of_rows,
 )
 from wirecheck.commands.units import need_order
 from wirecheck.document import document
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @options.until
 @click.option("--all", "every", is_flag=True, help="Print all lines: APIs that wait by design too, such as Fetch.")
 @options.brokers
-@options_of_listing
+@options_of_rows
 def latency(
     inputs: tuple[str, ...],
     form: str,

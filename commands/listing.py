@@ -8,16 +8,17 @@ Rule: whatever came from the wire passes `screen.row`, `as_json` or `legible`.
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import click
 
-from wirecheck.commands import completion, names, options
+from wirecheck.commands import completion, fields, names, options
 from wirecheck.commands.ending import Stop
 from wirecheck.commands.screen import as_json, columns, legible, note, paints
 from wirecheck.commands.screen import row as line
+from wirecheck.document import document
 from wirecheck.wording import DAY_NS, clock
 
 if TYPE_CHECKING:
@@ -48,7 +49,12 @@ def options_of_listing(command: Any) -> Any:
 
 def options_of_answers(command: Any) -> Any:
     """What each command that lists rows of a result takes besides its own options."""
-    return options.decorated(command, (options.tables, options.cluster, *SHARED))
+    return options.decorated(command, (options.tables, options.cluster, fields.options, *SHARED))
+
+
+def options_of_rows(command: Any) -> Any:
+    """The same of those that list messages as rows of one kind."""
+    return options_of_listing(fields.options(command))
 
 
 @dataclass(frozen=True)
@@ -70,10 +76,15 @@ class Listing(Generic[One]):
     """Headings of the columns that a narrow terminal does without, the first of them first."""
 
     def show(self, found: Sequence[One], form: str, *, every: bool) -> None:
-        if form == "text":
-            self.table(found, every=every)
+        picked = fields.asked()
+        found = picked.in_order(found, self.as_row)
+        rows = [] if form == "text" and not picked.columns else picked.of_rows([*map(self.as_row, found)])
+        if form != "text":
+            show_rows([names.in_row(row) for row in rows], form)
+        elif picked.columns:
+            of_fields(self.noun, picked.columns).table(rows, every=every)
         else:
-            show_rows([names.in_row(self.as_row(one)) for one in found], form)
+            (replace(self, newest=False) if picked.sort else self).table(found, every=every)
 
     def table(self, found: Sequence[One], *, every: bool) -> None:
         """Those that fit a terminal, unless all are asked for; a row that is wider than it takes several lines."""
@@ -103,9 +114,24 @@ class Listing(Generic[One]):
         return [[cells[place] for place in kept] for cells in rows]
 
 
+def of_fields(noun: str, columns: tuple[str, ...]) -> Listing[Row]:
+    """Rows of which only some fields are shown."""
+
+    def cells(row: Row, dated: bool) -> Cells:  # noqa: ARG001 - as Listing calls it
+        return [(fields.text_of(row[name]), "count") for name in columns]
+
+    return Listing(noun, lambda row: row, cells, lambda _row: (), headings=columns)
+
+
 def widths(rows: list[Cells]) -> list[int]:
     """Of the columns, as far as they are aligned."""
     return [min(WIDEST, max(len(text) for text, _ in column)) for column in zip(*rows, strict=True)]
+
+
+def show_fields(noun: str, found: Sequence[Any], form: str) -> None:
+    """The fields that `--columns` names, of dataclasses."""
+    every: Listing[Any] = Listing(noun, document, lambda _one, _dated: [], lambda _one: ())
+    every.show(found, form, every=True)
 
 
 def show_rows(rows: Sequence[Row], form: str) -> None:

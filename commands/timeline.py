@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wirecheck.commands import names, options
-from wirecheck.commands.listing import Cells, Listing, inputs_argument, need_messages, note_end, options_of_listing
+from wirecheck.commands.listing import Cells, Listing, inputs_argument, need_messages, note_end, options_of_rows
 from wirecheck.commands.screen import note
 from wirecheck.commands.units import need_order, time
 from wirecheck.document import document
@@ -32,7 +32,7 @@ KINDS = ("change", "broker", "election", "group", "client", "finding", "hurt")
 @click.option("--until", type=time, metavar="TIME", help="Only what began at or before TIME.")
 @click.option("--all", "every", is_flag=True, help="Print all lines, even if they exceed a screen.")
 @options.principals
-@options_of_listing
+@options_of_rows
 def timeline(
     inputs: tuple[str, ...],
     form: str,

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wirecheck.commands import completion, names, options
+from wirecheck.commands import completion, fields, names, options
 from wirecheck.commands.ending import Stop
-from wirecheck.commands.listing import answers_argument, options_of_answers, show_csv, show_rows
+from wirecheck.commands.listing import answers_argument, options_of_answers, show_csv, show_fields, show_rows
 from wirecheck.commands.screen import as_json, console, legible, warn_of
 from wirecheck.commands.units import time
+from wirecheck.document import document
 from wirecheck.session.results import answers, need_whole, time_among
 from wirecheck.session.subjects import unknown
 
@@ -52,10 +53,16 @@ def topics(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *
     warn_of(others)
     every = described(result, *([time_among(chosen["at"], result.rows["topics"])] if chosen["at"] else []))
     found = matching(every, chosen["topic"], chosen["topic_id"])
+    picked = fields.asked()
+    found = picked.in_order(found, document)
     if chosen["ids"]:
         show_ids(found, form)
     elif form == "json":
-        click.echo(as_json({"topics": found, **({"others": others} if others else {})}))
+        click.echo(
+            as_json({"topics": picked.of_rows([*map(document, found)]), **({"others": others} if others else {})})
+        )
+    elif picked.columns:
+        show_fields("topics", found, form)
     elif form == "csv":
         show_csv(spreadsheets.partition_rows(found))
     elif chosen["topic"] or chosen["topic_id"]:
