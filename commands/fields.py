@@ -46,8 +46,9 @@ class Fields(NamedTuple):
 
 
 def asked() -> Fields:
-    """Of the command that runs."""
-    meta = click.get_current_context().meta
+    """Of the command that runs; nothing without one."""
+    context = click.get_current_context(silent=True)
+    meta = context.meta if context is not None else {}
     return Fields(meta.get(SORT) or "", meta.get(COLUMNS) or ())
 
 

@@ -30,7 +30,10 @@ def answers(
     if out is not None and inputs:
         raise ArgumentError(NOT_BOTH)
     if (folder := out or result_folder(inputs)) is not None:
-        return results_in(session, folder)
+        found = results_in(session, folder)
+        if agreement:
+            need_kept(folder, "api_versions", found)
+        return found
     if not inputs:
         raise ArgumentError("give pcaps, folders of frames, or the --out folder of a replay or a monitor")
     places(inputs)
@@ -56,6 +59,12 @@ def results_in(session: Session, folder: Path, ports: Iterable[int] = (), tables
         raise InputError(str(error)) from error
     say_unread(session, found)
     return found
+
+
+def need_kept(folder: Path, table: str, found: "Result") -> None:
+    """Raises InputError where clients were seen and nothing of this table was kept: an answer would be "none"."""
+    if found.rows["clients"] and not (folder / table).is_dir():
+        raise InputError(f"{folder}: has no table {table}: an earlier version of wirecheck wrote it; ask the capture")
 
 
 def latest(session: Session, out: Path, tables: tuple[str, ...] = ()) -> "Result":
@@ -142,6 +151,7 @@ def traffic_of(
 
     tables = ("coverage", "totals", "clients", "topics", "findings")
     result = results_in(session, folder, ports, tables)
+    need_kept(folder, "requests_by_minute", result)
     first_ns = min((row["first_seen"] for row in result.rows["clients"]), default=0)
     since, until = (one.on_day_of(first_ns) if one else None for one in times)
     span = (since.ns if since else 0, until.last_ns if until else 1 << 62)

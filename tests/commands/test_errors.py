@@ -5,6 +5,7 @@ import io
 import json
 import os
 import re
+import shutil
 
 import pytest
 
@@ -31,6 +32,19 @@ HEAD = "EFFECT STATE SINCE UNTIL COUNT OF CLIENT ADDRESS REQUEST ERROR ANSWERED 
 
 def words(text):
     return [" ".join(line.split()) for line in text.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("command", "table"),
+    [("errors", "requests_by_minute"), ("latency", "requests_by_minute"), ("agreement", "api_versions")],
+)
+def test_results_of_a_version_that_kept_no_such_rows_do_not_answer_with_none(run, failing, tmp_path, command, table):
+    run("replay", failing, "--out", tmp_path / "verdict")
+    shutil.rmtree(tmp_path / "verdict" / table)
+    ended = run(command, tmp_path / "verdict")
+    assert (ended.exit_code, ended.stdout) == (2, "")
+    assert ended.stderr.count("\n") == 1
+    assert f"has no table {table}: an earlier version of wirecheck wrote it; ask the capture" in ended.stderr
 
 
 def test_results_answer_as_the_capture_does_and_by_time(run, failing, tmp_path):
