@@ -57,7 +57,7 @@ def codes_among(space: str, filed: frozenset[str]) -> list[str]:
 
 
 @lru_cache(maxsize=1 << 12)
-def tables_among(space: str, filed: frozenset[str], left_out: tuple[str, ...]) -> list[tuple[str, Rows]]:
+def tables_among(space: str, filed: frozenset[str], left_out: tuple[str, ...] = ()) -> list[tuple[str, Rows]]:
     """The same for tables: those that need none of the words are always asked."""
     made = [table for table in JUDGED if space in table.rows and table.name not in left_out]
     needed = {table.name: catalogue.needed(table.reads[space]) for table in made}

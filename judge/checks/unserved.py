@@ -201,8 +201,7 @@ def controller_as_bootstrap(subject: Subject, group: Group, context: CheckContex
     asked = context.claims("client", group, *subject)
     if len({claim["endpoint"] for claim in asked}) != 1 or any(claim.peak.get("answered") for claim in asked):
         return
-    kinds = [claim.kind for claim in context.ledger.claims_of(*subject).values()]
-    if kinds.count("client") > len(asked):  # of all clusters: a controller's may not be known yet
+    if len(context.ledger.claims("client", *subject)) > len(asked):  # elsewhere, too: its cluster may not be known yet
         return
     context.watch()
     endpoint, apis = asked[0]["endpoint"], {word.partition(":")[0] for claim in asked for word in claim.tally}

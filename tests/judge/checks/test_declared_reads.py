@@ -80,7 +80,8 @@ def test_a_check_is_asked_where_something_that_it_needs_or_else_reads_is_filed()
 
 
 def test_a_table_is_asked_where_something_that_it_needs_is_filed():
-    assert {name for name, _ in tables_among("name", frozenset({"name:binding"}))} == {"topics", "coverage"}
+    asked = {name for name, _ in tables_among("name", frozenset({"name:binding"}))}
+    assert asked == {"topics", "coverage", "topic_statements"}
     assert "recreations" in {name for name, _ in tables_among("name", frozenset({"name:binding", SEVERAL}))}
     assert "harms" in {name for name, _ in tables_among("id", words("id", frozenset({"unanswered_refused"})))}
     for table in JUDGED:

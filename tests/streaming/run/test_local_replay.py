@@ -3,6 +3,7 @@
 import os
 from dataclasses import replace
 from itertools import product
+from types import SimpleNamespace
 from unittest.mock import patch
 
 import pytest
@@ -157,3 +158,25 @@ def test_small_files_are_judged_together_oldest_first(tmp_path, monkeypatch):
     assert list(batches_of([*reversed(files), gone])) == [
         [gone, *files[:2]], [files[2]], [files[3]], files[4:7], files[7:],
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ([range(30), range(30, 60)], [1, 1]),
+        ([range(10), range(10, 20), range(20, 30)], [2, 1]),
+        ([range(30), range(30), range(30)], [3]),  # that go on: each time they come, their claims cost as much
+        ([range(30), range(29, 60)], [1, 1]),
+    ],
+    ids=["follow each other", "few", "go on", "one goes on"],
+)
+def test_claims_are_made_of_few_connections_that_follow_each_other(parts, expected, monkeypatch):
+    monkeypatch.setattr(local_replay, "CONNECTIONS_TOGETHER", 25)
+    made = [SimpleNamespace(connections=[connection(number) for number in numbers]) for numbers in parts]
+    found = [*local_replay.pieces(made)]
+    assert [len(piece) for piece in found] == expected
+    assert [part for piece in found for part in piece] == made
+
+
+def connection(number):
+    return SimpleNamespace(client=number, server=9092, started_ns=0)
