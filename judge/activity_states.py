@@ -35,7 +35,7 @@ from wirecheck.judge.claims.outcomes import (
 )
 from wirecheck.judge.claims.response_outcomes import outcome_name
 from wirecheck.judge.not_rejections import EVERY, not_rejection
-from wirecheck.judge.streaks import Streak, longest_of, refused_in_part, streaks, together
+from wirecheck.judge.streaks import Streak, longest_of, refused_in_part, served_elsewhere, streaks, together
 from wirecheck.judge.thresholds import Settings
 
 STALLED, IN_PART, FAILING, NOT_CAPTURED, WORKING = "stalled", "in part", "failing", "not captured", "working"
@@ -128,8 +128,10 @@ def is_bad(outcome: int) -> bool:
     return is_code(outcome) or outcome in {CLOSED, GIVEN_UP}
 
 
-def activities(claims: Iterable[Claim], settings: Settings) -> list[Activity]:
-    """Of one client, by API; `claims`: all of its activities in one cluster."""
+def activities(claims: Iterable[Claim], settings: Settings, *, uncaptured: int) -> list[Activity]:
+    """Of one client, by API; `claims`: all of its activities in one cluster, of which so many brokers were not
+    captured: a client that is sent to another broker may be served there.
+    """
     by_api: dict[str, list[Claim]] = {}
     for claim in claims:
         by_api.setdefault(claim["api"], []).append(claim)
@@ -138,7 +140,10 @@ def activities(claims: Iterable[Claim], settings: Settings) -> list[Activity]:
     def granted_by(apis: Collection[str]) -> list[Run]:
         return [run for api in apis if api in outcomes for run in outcomes[api].runs({SUCCESS})]
 
-    return [activity(api, by_api[api], outcomes[api], granted_by, settings) for api in sorted(by_api)]
+    return [
+        activity(api, by_api[api], outcomes[api], granted_by, settings, elsewhere=uncaptured > 0)
+        for api in sorted(by_api)
+    ]
 
 
 def activity(
@@ -147,24 +152,32 @@ def activity(
     outcomes: Outcomes,
     granted_by: Callable[[Collection[str]], list[Run]],
     settings: Settings,
+    *,
+    elsewhere: bool,
 ) -> Activity:
     first = claims[0]
     found: tuple[str, Streak | None] = WORKING, None
     if any(map(is_bad, outcomes.codes())):
-        found = worst(api, outcomes, granted_by, settings)
+        found = worst(api, outcomes, granted_by, settings, elsewhere=elsewhere)
     elif outcomes.codes() <= UNKNOWN - {STEP}:
         found = NOT_CAPTURED, None
     return Activity(first["client_id"] or None, first["host"], api, claims, outcomes, *found)
 
 
 def worst(
-    api: str, outcomes: Outcomes, granted_by: Callable[[Collection[str]], list[Run]], settings: Settings
+    api: str,
+    outcomes: Outcomes,
+    granted_by: Callable[[Collection[str]], list[Run]],
+    settings: Settings,
+    *,
+    elsewhere: bool,
 ) -> tuple[str, Streak | None]:
     """The state of an API with rejected requests, and the streak that makes it."""
     stalled: list[Streak] = []
     failing: list[Streak] = []
     for by, errors in by_protocol(api, outcomes):
-        seen = with_unknown(outcomes, errors, granted_by(by))
+        served = served_elsewhere(outcomes, errors) if elsewhere else []
+        seen = with_unknown(outcomes, errors, [*granted_by(by), *served])
         stalled += [one for one in every_streak(seen, errors) if is_stalled(one, settings)]
         failing += [one for one in streaks(seen, errors)[-1:] if is_failing(one, settings)]
     if stalled:

@@ -25,6 +25,8 @@ SENT_ELSEWHERE = frozenset({5, 6, 14, 15, 16, 74, 75})
 """Another broker leads the partition or coordinates the group by now, or soon."""
 RETRY_NS = 30 * SECOND_NS
 """Clients that gave up connect again within 20 s, whatever library they use (reconnect.backoff.max.ms)."""
+COMES_BACK = 5
+"""Who is sent to another broker so often, with a long pause before each time, is not served there either."""
 
 
 @dataclass(frozen=True)
@@ -183,6 +185,22 @@ def without_pause(runs: Iterable[Run], pause_ns: int = RETRY_NS) -> list[Streak]
     return found
 
 
+def served_elsewhere(outcomes: Outcomes, bad: Collection[int]) -> list[Run]:
+    """A success in each long pause that follows an error which sends a client to another broker: it asks again within
+    that time as long as it is refused, and is served there. To be asked where a broker was not captured.
+    """
+    if SENT_ELSEWHERE.isdisjoint(outcomes.codes() & {*bad}):
+        return []
+    every = [(run, error) for error in bad for run in outcomes.runs({error})]
+    found, last_ns, sent = list[Run](), 0, False
+    for run, error in sorted(every, key=lambda one: one[0].first_ns):
+        if sent and run.first_ns > last_ns + RETRY_NS:
+            found.append(Run(1, run.first_ns - 1, run.first_ns - 1))
+        if run.last_ns >= last_ns:
+            last_ns, sent = run.last_ns, error in SENT_ELSEWHERE
+    return found if len(found) + 1 < COMES_BACK else []
+
+
 def in_order(runs: Iterable[Run]) -> list[Run]:
     return sorted(runs, key=lambda run: (run.first_ns, run.last_ns))
 
@@ -242,6 +260,14 @@ def together(claims: Iterable[Claim]) -> Outcomes:
     return outcomes
 
 
+def with_runs(claim: Claim, runs: Collection[Run]) -> Claim:
+    """With these successes, of whatever connection or partition."""
+    found = claim.copy() if runs else claim
+    for run in runs:
+        found.outcomes.add(SUCCESS, run.first_ns // SLOT_NS, OTHERS, run)
+    return found
+
+
 def with_successes(claim: Claim, between: Callable[[int, int], bool]) -> Claim:
     """With a success in each long pause between errors where `between` finds one, of the last error before the pause
     and the first after it.
@@ -249,14 +275,12 @@ def with_successes(claim: Claim, between: Callable[[int, int], bool]) -> Claim:
     errors = in_order(claim.outcomes.runs(claim.outcomes.errors()))
     if not errors:
         return claim
-    found, last_ns = claim, errors[0].last_ns
+    pauses, last_ns = list[Run](), errors[0].last_ns
     for run in errors[1:]:
         if run.first_ns - last_ns >= PAUSE_NS and between(last_ns, run.first_ns):
-            found = found if found is not claim else claim.copy()
-            one = Run(1, run.first_ns - 1, run.first_ns - 1)
-            found.outcomes.add(SUCCESS, run.first_ns // SLOT_NS, OTHERS, one)
+            pauses.append(Run(1, run.first_ns - 1, run.first_ns - 1))
         last_ns = max(last_ns, run.last_ns)
-    return found
+    return with_runs(claim, pauses)
 
 
 def responses(refused: Claim, streak: Streak) -> int:

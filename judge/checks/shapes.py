@@ -15,15 +15,28 @@ from wirecheck.judge.claims.claim import LEAST, Claim, Sighting, Subject
 from wirecheck.judge.claims.outcomes import SLOT_NS, Run
 from wirecheck.judge.ledger.connection_sums import BROKEN, CONTINUED
 from wirecheck.judge.results.finding import Evidence, Side, Time, first_of, last_of
-from wirecheck.judge.streaks import PAUSE_NS, Streak, longest_of, stuck, with_successes, without_pause
+from wirecheck.judge.streaks import (
+    PAUSE_NS,
+    SENT_ELSEWHERE,
+    Streak,
+    longest_of,
+    served_elsewhere,
+    stuck,
+    with_runs,
+    with_successes,
+    without_pause,
+)
 from wirecheck.judge.topic_history import History, Topic, name_of
 from wirecheck.judge.topology.clusters import Group
 
 
 def with_unseen(claim: Claim, group: Group, context: CheckContext) -> Claim:
     """With a success in each long pause between errors of which bytes were not captured, as one may have been there.
-    Gaps further apart than a pause, as of 2 % of packets lost, do not hide what a client does all the time.
+    Gaps further apart than a pause, as of 2 % of packets lost, do not hide what a client does all the time. Where a
+    broker was not captured, a client may be served there.
     """
+    if not SENT_ELSEWHERE.isdisjoint(claim.outcomes.codes()) and context.clusters.uncaptured([group]):
+        claim = with_runs(claim, served_elsewhere(claim.outcomes, claim.outcomes.errors()))
     missing = context.claims("missing", group, "link", claim["endpoint"])
     spans = ((one.first.ts_ns, one.last.ts_ns, one.count) for one in missing if one["host"] == claim["host"])
     unseen = [(begin, end) for begin, end, gaps in spans if end - begin <= PAUSE_NS * gaps]

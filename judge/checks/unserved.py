@@ -237,7 +237,8 @@ def ends_at_its_coordinator(subject: Subject, group: Group, context: CheckContex
     if is_of_node(client_id) or step not in asked or not asked <= BEFORE_WORK | (OF_MEMBERS if joined else set()):
         return
     mine = [claim for claim in found if claim["api"] == step and claim.succeeded]
-    if not mine or any(one.streak for one in activities(found, context.settings)):
+    uncaptured = context.clusters.uncaptured([group])
+    if not mine or any(one.streak for one in activities(found, context.settings, uncaptured=uncaptured)):
         return  # what is rejected says more
     context.watch()
     first_ns, until_ns = min(claim.first.ts_ns for claim in mine), context.settings.fell_silent_s * SECOND_NS

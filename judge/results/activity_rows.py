@@ -3,6 +3,7 @@
 Rule: one row per client and API, counted over all servers of its cluster. The state is that of `activity_states.py`.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 from wirecheck.judge.activity_states import Activity, activities
@@ -10,6 +11,7 @@ from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.outcomes import CLOSED, GIVEN_UP, LATE, OPEN, UNASKED, UNREADABLE, UNSEEN
 from wirecheck.judge.results.result_table import ResultRow
+from wirecheck.judge.topology.clusters import Group
 
 
 def activities_of_client(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
@@ -21,11 +23,14 @@ def activities_of_client(subject: Subject, context: CheckContext) -> Iterator[Re
 def by_cluster(subject: Subject, context: CheckContext) -> Iterator[tuple[tuple[str, str | None], list[Activity]]]:
     """The activities of a client, by key and name of the cluster."""
     parts: dict[tuple[str, str | None], list[Claim]] = {}
+    groups = defaultdict[tuple[str, str | None], dict[int, Group]](dict)
     for claim in context.believed(subject, "activity"):
         for group, part in context.clusters.parts(claim):
             parts.setdefault((group.key, group.cluster), []).append(part)
+            groups[group.key, group.cluster][id(group)] = group
     for place in sorted(parts, key=str):
-        yield place, activities(parts[place], context.settings)
+        uncaptured = context.clusters.uncaptured(groups[place].values())
+        yield place, activities(parts[place], context.settings, uncaptured=uncaptured)
 
 
 def row(one: Activity, key: str, cluster: str | None) -> ResultRow:

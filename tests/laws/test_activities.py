@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.depth import DEEP
-from tests.judge.lab import B1, B2, Lab, exchanged, ns, open_rows
+from tests.judge.lab import B1, B2, B3, Lab, exchanged, ns, open_rows
 from tests.laws.test_judge import absurd
 from wirecheck.decode.connection.exchanges import RESPONSE_UNSEEN
 from wirecheck.decode.message import decode
@@ -125,6 +125,25 @@ def rejected_all_the_time(error):
 def test_a_client_whose_every_request_is_rejected_is_stalled_at_any_step():
     for error in (15, 29, 30, 35, -1):
         assert states(rejected_all_the_time(error))["app", "10.0.0.7", "SyncGroup"] == "stalled"
+
+
+@FEW
+@given(seed=SEEDS)
+def test_who_is_sent_to_a_broker_that_was_not_captured_is_not_accused_by_its_silence(seed):
+    """Members that a restart sends away, and back, at times that nobody chooses; they are quiet meanwhile."""
+    dice = Random(seed)
+    lab, at = Lab(), 0
+    lab.metadata(0)
+    talk = lab.talk(B1, "app", "10.0.0.7")
+    for _ in range(dice.randint(2, 4)):
+        begins = at + dice.randint(32, 90)
+        for at in range(begins, begins + dice.randint(2, 8)):
+            talk.ask(at, "Heartbeat", 4, {}, {"errorCode": dice.choice((15, 16))})
+    lab.until = at + 60
+    assert HURT.isdisjoint(states(lab).values())
+    for server in (B2, B3):
+        lab.metadata(2, server=server)
+    assert states(lab)["app", "10.0.0.7", "Heartbeat"] in HURT
 
 
 def test_activities_are_the_same_in_any_batches():

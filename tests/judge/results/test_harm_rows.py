@@ -339,6 +339,28 @@ def test_a_hurt_client_is_not_over_it_by_what_was_not_captured():
     assert row["last_seen"] == ns(90.001)
 
 
+def test_a_client_that_is_sent_to_a_broker_that_was_not_captured_works_there_meanwhile():
+    """It asks again within 30 s as long as it is refused."""
+    lab = Lab()
+    refused_twice(lab, pause_s=25)
+    assert levels(lab) == [("writer", HURT, 20, False)]
+    lab = Lab()
+    refused_twice(lab, pause_s=35)
+    assert levels(lab) == [("writer", "briefly", 20, False)]
+    lab = Lab()
+    refused_twice(lab, pause_s=35)
+    for server in (B2, B3):
+        lab.metadata(3, server=server)
+    assert levels(lab) == [("writer", HURT, 20, False)], "every broker was captured"
+
+
+def test_a_client_that_is_sent_elsewhere_and_comes_back_each_minute_is_served_nowhere():
+    lab = Lab()
+    lab.metadata(1)
+    produces(lab, [at for minute in range(6) for at in (60 * minute, 60 * minute + 1)], "orders", NOT_LEADER)
+    assert levels(lab) == [("writer", HURT, 12, False)]
+
+
 def test_few_errors_over_a_long_time_are_a_row_as_long_as_nothing_succeeds():
     """`errors` calls them ongoing, and so no card is without that client."""
     lab = Lab()
