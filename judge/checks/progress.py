@@ -88,7 +88,7 @@ class Reader(NamedTuple):
 
 
 def by_slot(claims: Iterable[Claim], *, lowest: bool = False) -> Times:
-    """The greatest offset of each slot; of what is asked for by name the lowest, too."""
+    """The greatest offset of each slot, or the lowest of requests that were not rejected."""
     found: dict[int, int] = {}
     for claim in claims:
         for name, offset in claim.peak.items():
@@ -242,14 +242,19 @@ def begins_again_at_one_offset(subject: Subject, group: Group, context: CheckCon
                 "rounds": Number(rounds),
                 "since": clock(since_ns),
                 "behind": Number(greatest(end) - loop.offset),
-                "hurt_host": host,
             }
+            in_batches = leaves_each_time((client_id, host), reads, rounds, group, context) and moves_elsewhere(
+                reads, partition, loop.since, log
+            )
+            if not in_batches:
+                words["hurt_host"] = host
             yield resting_on(
                 found,
                 *(reads, log.topic.name, partition, client_id, host),
                 topic=log.topic.name,
                 client_ids=(client_id,),
                 brokers=brokers_of(found, context),
+                kind="information" if in_batches else None,
                 first_ns=since_ns,
                 last_ns=until_ns,
                 count=rounds,
@@ -265,6 +270,21 @@ def rounds_of(who: Who, members: Iterable[Claim], since_ns: int, until_ns: int) 
     slots = range(since_ns // SLOT_NS, until_ns // SLOT_NS + 1)
     joins = sum(count for one in mine for name, count in one.tally.items() if name.isdigit() and int(name) in slots)
     return max(began, joins if joins >= JOINS_OF_A_MEMBER * len(every) + ROUNDS else 0)
+
+
+def leaves_each_time(who: Who, reads: str, rounds: int, group: Group, context: CheckContext) -> bool:
+    """Whether a client ended well nearly as often as it began: who crashes leaves no word."""
+    left = context.claims("left", group, "client", who[0] or "", who[1])
+    return sum(claim.count for claim in left if claim["group"] == reads) >= rounds - 1
+
+
+def moves_elsewhere(reads: str, partition: int, since: int, log: Log) -> bool:
+    """Whether a group commits on in another partition of the topic: it takes a few records at a time, none of them of
+    this one.
+    """
+    others = [one for one in log.every("committed") if one["group"] == reads and one["partition"] != partition]
+    series = (log.since_born(claims) for _, claims in gathered(others, "partition"))
+    return any(greatest(times) > greatest(times, since) for times in series)
 
 
 JOINS_OF_A_MEMBER = 2
@@ -596,7 +616,7 @@ class Behind(NamedTuple):
 
     records: int
     acted_ns: int
-    """When it committed last."""
+    """When it committed last, of whatever partition of the topic."""
     left: Claim
 
 
@@ -613,7 +633,8 @@ def behind(log: Log, partition: int, done: list[Claim]) -> Behind | None:
         return None
     left_ns, offset = last.last.ts_ns, commits[-1][1]
     slot = left_ns // SLOT_NS
-    acted_ns = max(one.peak["committed"][0] for one in done)
+    every = (one for one in log.every("committed") if one["group"] == reads)
+    acted_ns = max(one.peak["committed"][0] for one in every)
     waited = greatest(end, slot - 1) > offset and left_ns - acted_ns >= patience_ns(done, commits, slot)
     grows = end[-1][0] - slot >= least and greatest(end) > greatest(end, slot)
     return Behind(greatest(end) - offset, acted_ns, last) if waited and grows else None

@@ -41,11 +41,11 @@ def grows(lab, until, topic_id=ID_1, rate=1, begin=0, version=13):
     fetches(lab, steps, topic_id, client_id="other", host="10.0.0.8", version=version)
 
 
-def commits(lab, times, offsets, talk=None, reads="g"):
+def commits(lab, times, offsets, talk=None, reads="g", partition=0):
     talk = talk or lab.talk(client_id="reader", host="10.0.0.7")
     for at, offset in zip(times, offsets, strict=True):
-        rows = [{"partitionIndex": 0, "committedOffset": offset}]
-        answer = {"topics": [{"name": "songs", "partitions": [{"partitionIndex": 0}]}]}
+        rows = [{"partitionIndex": partition, "committedOffset": offset}]
+        answer = {"topics": [{"name": "songs", "partitions": [{"partitionIndex": partition}]}]}
         asked = {**READER, "groupId": reads, "topics": [{"name": "songs", "partitions": rows}]}
         talk.ask(at, "OffsetCommit", 8, asked, answer)
     return talk
@@ -128,6 +128,23 @@ def grp009_near_miss__others_come_and_leave(lab):
         process(lab, at - 1, number, until=at + 2, client_id="pod")
         fetches_offset(lab, at + 0.2, 10)
         fetches(lab, [(at + 0.3, 10, at)])
+
+
+def grp009_fires__in_doubt_for_who_takes_a_few_records_at_a_time(lab):
+    """It leaves each time, and takes those of another partition."""
+    commits(lab, [5, 10], [5, 10])
+    lists_songs(lab, 90)
+    grows(lab, 90)
+    for number, at in enumerate(range(20, 80, 5)):
+        talk = process(lab, at, number)
+        fetches_offset(lab, at + 0.2, 10)
+        fetches(lab, [(at + 0.3, 10, at)])
+        commits(lab, [at + 1], [at], talk=talk, partition=1)
+        talk.ask(
+            at + 1.5, "LeaveGroup", 3, {"groupId": "g", "members": [{"memberId": f"m-{number}"}]}, {"errorCode": 0}
+        )
+    (found,) = lab.findings("GRP009")
+    assert found["kind"] == "information"
 
 
 def grp009_near_miss__the_log_has_no_more(lab):
@@ -385,6 +402,12 @@ def grp011_near_miss__nothing_waits(lab):
 def grp011_fires__its_library_fetches_on(lab):
     """Records are fetched in the background until the member leaves."""
     leaves_behind(lab, stopped=44, times=range(5, 31, 5))
+
+
+def grp011_near_miss__it_takes_records_of_another_partition(lab):
+    """A few at a time, and leaves: those of this one wait."""
+    leaves_behind(lab)
+    commits(lab, range(32, 45, 4), range(32, 45, 4), partition=1)
 
 
 def grp011_near_miss__it_commits_seldom(lab):
@@ -808,3 +831,108 @@ def cli011_cannot_know(lab):
     """A broker that was not captured may have had its commits."""
     lab.metadata(0.5, [("songs", ID_1)], brokers={B1: 1, "10.0.0.2:9092": 2})
     reads_on(lab, 180, follows(2, 180), committed=[(at, at) for at in range(3, 40, 2)], metadata=False)
+
+
+# GRP018
+
+
+def lives(lab, until=150):
+    """A member that commits until second 10, while the log grows on."""
+    lists_songs(lab, until)
+    grows(lab, until)
+    process(lab, 2, 1, until=until)
+    commits(lab, [5, 10], [5, 10])
+
+
+@disagrees_at(20)
+def grp018_fires(lab):
+    lives(lab)
+    fetches(lab, [(at, 10, at) for at in range(20, 120, 4)])
+
+
+def grp018_fires__what_it_reads_ahead(lab):
+    """It asks for what is behind the record, and comes back; the commit is that of the record itself."""
+    lives(lab)
+    commits(lab, [12], [11])
+    fetches(lab, [step for at in range(20, 120, 4) for step in ((at, 10, at), (at + 1, at, at))])
+    (found,) = lab.findings("GRP018")
+    assert found["count"] == 10
+
+
+def grp018_fires__a_session_lists_the_partition_once(lab):
+    """Its offset stays the same, and so no later request has it."""
+    lives(lab)
+    talk = lab.talk(client_id="reader", host="10.0.0.7")
+    for epoch, at in enumerate(range(20, 120, 4)):
+        rows = [{"partition": 0, "fetchOffset": 10}]
+        topics = [{"topicId": ID_1, "partitions": rows}] if not epoch else []
+        asked = {"replicaId": -1, "sessionId": 7 if epoch else 0, "sessionEpoch": epoch, "topics": topics}
+        body = {"errorCode": 0, "highWatermark": at, "lastStableOffset": at, "logStartOffset": 0, "records": "AAAA"}
+        row = {"partitionIndex": 0, **body, "abortedTransactions": None}
+        answer = {"sessionId": 7, "responses": [{"topicId": ID_1, "partitions": [row]}]}
+        talk.ask(at, "Fetch", 13, asked, answer)
+        lab.until = max(lab.until, at + 1)
+
+
+def grp018_fires__nothing_is_committed_and_it_joins_again(lab):
+    """A library that loses its partitions before it commits, and begins at the first record each time."""
+    lists_songs(lab, 150)
+    grows(lab, 150)
+    for number, at in enumerate(range(10, 130, 14)):
+        process(lab, at, number, until=at + 10)
+        fetches(lab, [(at + 1, 0, at), (at + 2, at, at)])
+
+
+def grp018_near_miss(lab):
+    """It tries a record for half a minute, and goes on."""
+    lives(lab)
+    fetches(lab, [(at, 10, at) for at in range(20, 50, 4)])
+    fetches(lab, follows(50, 120))
+
+
+def grp018_near_miss__the_log_has_no_more(lab):
+    lists_songs(lab, 150)
+    process(lab, 2, 1, until=150)
+    commits(lab, [5, 10], [5, 10])
+    fetches(lab, [(at, 10, 10) for at in range(20, 120, 4)])
+
+
+def grp018_near_miss__the_group_commits_on(lab):
+    """Another process of the same name reads the partition for the group, and this one replays it."""
+    lives(lab)
+    commits(lab, range(20, 120, 10), range(20, 120, 10))
+    fetches(lab, [(at, 10, at) for at in range(20, 120, 4)])
+
+
+def grp018_near_miss__it_replays_the_topic(lab):
+    """A cache that is filled every 7 s, from the first record, and commits nothing."""
+    lists_songs(lab, 150)
+    grows(lab, 150)
+    process(lab, 2, 1, until=150)
+    fetches(lab, [step for at in range(20, 120, 7) for step in ((at, 0, at), (at + 1, at, at))])
+
+
+def grp018_near_miss__outside_of_groups(lab):
+    lists_songs(lab, 150)
+    grows(lab, 150)
+    fetches(lab, [(at, 10, at) for at in range(20, 120, 4)])
+
+
+def grp018_near_miss__behind_a_transaction(lab):
+    """It waits for the transaction to end; what is committed ends at its offset."""
+    lives(lab)
+    talk = lab.talk(client_id="reader", host="10.0.0.7")
+    for at in range(20, 120, 4):
+        rows = [{"partition": 0, "fetchOffset": 10}]
+        asked = {"replicaId": -1, "isolationLevel": 1, "sessionEpoch": -1}
+        body = {"errorCode": 0, "highWatermark": at, "lastStableOffset": 10, "logStartOffset": 0, "records": None}
+        answer = {"topicId": ID_1, "partitions": [{"partitionIndex": 0, **body, "abortedTransactions": None}]}
+        talk.ask(at, "Fetch", 13, {**asked, "topics": [{"topicId": ID_1, "partitions": rows}]}, {"responses": [answer]})
+
+
+def grp018_cannot_know(lab):
+    """How far the log goes was not seen."""
+    lists_songs(lab, 150)
+    process(lab, 2, 1, until=150)
+    commits(lab, [5, 10], [5, 10])
+    fetches(lab, [(at, 10, 0) for at in range(20, 120, 4)])

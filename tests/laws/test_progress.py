@@ -6,11 +6,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.depth import DEEP
-from tests.judge.cases_progress import commits, crashes, fetches, follows, grows, leaves, listed, process, recreated
+from tests.judge.cases_progress import (
+    commits,
+    crashes,
+    fetches,
+    follows,
+    grows,
+    leaves,
+    listed,
+    lives,
+    process,
+    recreated,
+)
 from tests.judge.lab import B1, B2, ID_1, ID_2, Lab
 
 FEW = settings(max_examples=100 if DEEP else 15)
-OF_PROGRESS = {"CLI004", "GRP009", "GRP010", "GRP011", "GRP012", "GRP014", "GRP015"}
+OF_PROGRESS = {"CLI004", "GRP009", "GRP010", "GRP011", "GRP012", "GRP014", "GRP015", "GRP018"}
 OFFSETS = st.lists(st.integers(0, 200), min_size=1, max_size=12)
 
 
@@ -106,3 +117,26 @@ def test_a_group_that_leaves_while_it_commits_has_done_its_work(every, late):
     fetches(lab, follows(2, 59))
     lab.until = 200
     assert "GRP011" not in codes(lab)
+
+
+@FEW
+@given(st.lists(st.tuples(st.integers(1, 12), st.integers(1, 9)), min_size=20, max_size=40))
+def test_a_reader_that_moves_forward_reads_nothing_again(steps):
+    """However slowly, and though its group commits nothing; at the end of the log it asks again and again."""
+    lab, at, offset, asked = Lab(), 20, 10, []
+    lives(lab, 400)
+    for pause, records in steps:
+        at, offset = at + pause, min(offset + records, at)
+        asked.append((at, offset, at))
+    fetches(lab, asked)
+    assert not lab.findings("GRP018")
+
+
+@FEW
+@given(st.integers(1, 9), st.integers(0, 50), st.integers(0, 8))
+def test_a_reader_that_comes_back_to_one_offset_is_named_however_often(every, ahead, later):
+    lab = Lab()
+    lives(lab, 200)
+    rounds = range(20 + later, 180, every)
+    fetches(lab, [step for at in rounds for step in ((at, 10, at), (at + every / 2, 10 + ahead, at))])
+    assert [found["client_ids"] for found in lab.findings("GRP018")] == [["reader"]]

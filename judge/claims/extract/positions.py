@@ -58,9 +58,8 @@ def at_second(partitions: Lines) -> Column:
 
 
 def asked_for(asked: Lines) -> Iterator[Rows]:
-    """Where a client asks for records: the earliest, the latest, the lowest, and the greatest of each slot. By
-    name, which may be that of two topics in turn, the lowest of each slot, too. The lowest are those of requests that
-    were not rejected: what was rejected was not read.
+    """Where a client asks for records: the earliest, the latest, the lowest, and the lowest and the greatest of each
+    slot. The lowest are those of requests that were not rejected: what was rejected was not read.
     """
     _, follows = replicas(asked)
     offset, ts_ns = asked["fetch_offset"], asked.ts_ns
@@ -71,8 +70,7 @@ def asked_for(asked: Lines) -> Iterator[Rows]:
     yield asked.states("position", key, good & ~failed, latest=latest, named=greatest, peak={"lowest": -offset})
     if failed.any():
         yield asked.states("position", key, good & failed, latest=latest, named=greatest)
-    named = at_slot(asked, LOWEST), -offset
-    yield asked.states("position", key, good & ~failed & asked.present("topic"), named=named)
+    yield asked.states("position", key, good & ~failed, named=(at_slot(asked, LOWEST), -offset))
 
 
 def rejected(asked: Lines) -> Bools:
@@ -92,11 +90,12 @@ def rejected(asked: Lines) -> Bools:
 
 
 def answers(answered: Lines) -> Iterator[Rows]:
-    """What came: with which error, and where the log began then."""
+    """What came: with which error, in which slots records, and where the log began then."""
     good = to_clients(answered) & of_topic(answered)
     error, ts_ns = answered["error_code"], answered.ts_ns
     key = place(answered, "topic", "partition_index")
-    yield answered.states("position", key, good, latest={"answer": (ts_ns, error)})
+    came = answered.slots.only(answered.size("records") > 0)
+    yield answered.states("position", key, good, latest={"answer": (ts_ns, error)}, tally=came)
     begins = answered["log_start_offset"]
     known = good & (begins >= 0) & np.isin(error, (0, OUT_OF_RANGE))
     yield answered.states("position", key, known, latest={"begin": (-ts_ns, begins)})

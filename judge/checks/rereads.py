@@ -1,0 +1,159 @@
+"""GRP018: members that read the same records of a partition again and again within one process.
+
+Rule: what is asked for again proves nothing alone: a reader at the end of a log asks for the next record on and on, one
+that replays a topic begins again by design. It counts only while the log has more, for a minute and for longer than
+twice what the group ever took between two commits, and if no commit of the group moves. Of a group that has not
+committed the partition it counts where its members join again each time, or where nothing behind the offset is asked
+for.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from wirecheck.client_ids import is_internal
+from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks.progress import (
+    ROUNDS,
+    Log,
+    Reader,
+    Times,
+    by_slot,
+    greatest,
+    log_of,
+    longest_gap,
+    of_group,
+    reached,
+    readers,
+    rounds_of,
+)
+from wirecheck.judge.checks.shapes import brokers_of, clock, end_ns, resting_on, slots, start_ns
+from wirecheck.judge.claims.claim import Claim, Subject
+from wirecheck.judge.claims.outcomes import SLOT_NS
+from wirecheck.judge.results.finding import Evidence, Number
+from wirecheck.judge.thresholds import SECOND_NS
+from wirecheck.judge.topology.clusters import Group
+
+LEAST_S = 60
+"""A record may be tried so long, at first: libraries try ten times, or for a minute, and go on."""
+SLOTS = 5
+"""In so many slots of 10 s it asks for the offset again."""
+
+
+class Again(NamedTuple):
+    """A reader that comes back to one offset."""
+
+    reader: Reader
+    offset: int
+    slots: list[int]
+    """Those in which it asks for it, and the log has more."""
+    only: bool
+    """Whether it asks for nothing behind it."""
+
+    @property
+    def since_ns(self) -> int:
+        return start_ns(self.slots[0])
+
+    @property
+    def lasts_ns(self) -> int:
+        return (self.slots[-1] - self.slots[0]) * SLOT_NS
+
+
+def reads_one_offset_again(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """One per group, partition and client."""
+    log = log_of(subject, group, context)
+    for partition in sorted(log.of("position")):
+        every = [one for one in readers(log.current("position", partition)) if not is_internal(one.client_id or "")]
+        for again in (found for one in every if (found := comes_back(one, partition, log)) is not None):
+            for reads, members in groups_of(again.reader, context, group):
+                if not begins_afresh(reads, again, partition, log) and reads_for(reads, members, again, partition, log):
+                    yield evidence(reads, again, partition, log)
+
+
+def comes_back(one: Reader, partition: int, log: Log) -> Again | None:
+    """The lowest offset that a reader asked for in the last minute, if the log has more all the time."""
+    born = log.born_ns // SLOT_NS
+    asked = [each for each in [*by_slot(one.claims, lowest=True), *unlisted(one)] if each[0] > born or not born]
+    if len(asked) < SLOTS:
+        return None
+    offset = min(value for slot, value in asked if slot > asked[-1][0] - LEAST_S * SECOND_NS // SLOT_NS)
+    lower = max((slot for slot, value in asked if value < offset), default=-1)
+    first = next(slot for slot, value in asked if slot > lower and value == offset)
+    more = reached(log.end(partition), offset, 0)
+    if more is None:
+        return None
+    found = [slot for slot, value in asked if value == offset and slot > max(first - 1, more)]
+    if len(found) < SLOTS or (found[-1] - found[0]) * SLOT_NS < LEAST_S * SECOND_NS:
+        return None
+    rejected = max(claim.peak.get("answer", (0, 0)) for claim in one.claims)[1] != 0
+    behind = any(value > offset for slot, value in by_slot(one.claims) if slot >= found[0])
+    return None if rejected or waits(one, log) else Again(one, offset, found, not behind)
+
+
+def unlisted(one: Reader) -> Times:
+    """Records that come after a fetch session listed the partition last, slots later: from the offset of then."""
+    ts_ns, offset = one.last
+    came = {slot for claim in one.claims for slot in slots(claim.tally) if slot > ts_ns // SLOT_NS}
+    return [(slot, offset) for slot in sorted(came)]
+
+
+def waits(one: Reader, log: Log) -> bool:
+    """Whether a quota or an open transaction holds the reader up."""
+    client = "client", one.client_id or "", one.host
+    return any(log.context.claims(kind, log.group, *client) for kind in ("throttled", "held_back"))
+
+
+def groups_of(one: Reader, context: CheckContext, group: Group) -> Iterator[tuple[str, list[Claim]]]:
+    """The groups that a client is a member of, with all of their members."""
+    mine = context.claims("member", group, "host", one.host)
+    for reads in sorted({claim["group"] for claim in mine if claim["client_id"] == one.client_id}):
+        yield reads, of_group("member", reads, group, context)
+
+
+def begins_afresh(reads: str, again: Again, partition: int, log: Log) -> bool:
+    """Whether it gets a committed offset each time, as a new process or member: of that GRP009 speaks."""
+    found = (one for one in log.current("restored", partition) if one["group"] == reads)
+    return sum(one.count for one in found if (one["client_id"], one["host"]) == again.reader.who) >= ROUNDS
+
+
+def reads_for(reads: str, members: list[Claim], again: Again, partition: int, log: Log) -> bool:
+    """Whether a group gets no further meanwhile with this partition, which its member reads for it."""
+    done = [claim for claim in log.current("committed", partition) if claim["group"] == reads]
+    commits = log.since_born(done)
+    if not commits:
+        rounds = rounds_of(again.reader.who, members, again.since_ns, end_ns(again.slots[-1]))
+        return rounds >= ROUNDS or (again.only and not others_commit(reads, log))
+    done_to = greatest(commits, again.slots[0])
+    before = max((value for _, value in commits if value < done_to), default=done_to - 1)
+    if any(value != done_to and slot > again.slots[0] for slot, value in commits) or again.offset < before:
+        return False
+    return again.lasts_ns >= 2 * longest_gap(commits, again.slots[0]) * SLOT_NS
+
+
+def others_commit(reads: str, log: Log) -> bool:
+    """Whether the group has this topic's offsets: another group of the same client reads the partition then."""
+    return any(claim["group"] == reads for claim in log.every("committed"))
+
+
+def evidence(reads: str, again: Again, partition: int, log: Log) -> Evidence:
+    client_id, host = again.reader.who
+    words = {
+        "group": reads,
+        "partition": partition,
+        "offset": again.offset,
+        "since": clock(max(again.since_ns, again.reader.first[0])),
+        "behind": Number(greatest(log.end(partition)) - again.offset),
+        "hurt_host": host,
+    }
+    claims = again.reader.claims
+    return resting_on(
+        claims,
+        *(reads, log.topic.name, partition, client_id, host),
+        topic=log.topic.name,
+        topic_ids=(log.topic_id,) if log.topic_id else (),
+        client_ids=(client_id,),
+        brokers=brokers_of(claims, log.context),
+        first_ns=again.since_ns,
+        last_ns=end_ns(again.slots[-1]),
+        count=len(again.slots),
+        words=words,
+    )
