@@ -224,42 +224,47 @@ def begins_again_at_one_offset(subject: Subject, group: Group, context: CheckCon
     log = log_of(subject, group, context)
     for partition in sorted(log.of("restored")):
         for (reads, client_id, host), found in gathered(log.current("restored", partition), "group client_id host"):
-            if sum(claim.count for claim in found) < ROUNDS or is_internal(client_id or ""):
+            begun = begun_again(reads, (client_id, host), partition, log)
+            if begun is None or is_internal(client_id or ""):
                 continue
-            done = [claim for claim in log.current("committed", partition) if claim["group"] == reads]
-            end = log.end(partition)
-            loop = loop_of(by_slot(found), log.since_born(done), end, context)
-            if loop is None:
-                continue
-            since_ns, until_ns = max(start_ns(loop.since), found[0].first.ts_ns), found[0].last.ts_ns
-            rounds = rounds_of((client_id, host), of_group("member", reads, group, context), since_ns, until_ns)
-            if rounds < ROUNDS:
-                continue
+            loop, rounds, since_ns = begun
             words = {
                 "group": reads,
                 "partition": partition,
                 "offset": loop.offset,
                 "rounds": Number(rounds),
                 "since": clock(since_ns),
-                "behind": Number(greatest(end) - loop.offset),
+                "behind": Number(greatest(log.end(partition)) - loop.offset),
+                "hurt_host": host,
             }
-            in_batches = leaves_each_time((client_id, host), reads, rounds, group, context) and moves_elsewhere(
-                reads, partition, loop.since, log
-            )
-            if not in_batches:
-                words["hurt_host"] = host
             yield resting_on(
                 found,
                 *(reads, log.topic.name, partition, client_id, host),
                 topic=log.topic.name,
                 client_ids=(client_id,),
                 brokers=brokers_of(found, context),
-                kind="information" if in_batches else None,
                 first_ns=since_ns,
-                last_ns=until_ns,
+                last_ns=found[0].last.ts_ns,
                 count=rounds,
                 words=words,
             )
+
+
+def begun_again(reads: str, who: Who, partition: int, log: Log) -> tuple["Loop", int, int] | None:
+    """Where a client begins again and again for its group, how often, and since when."""
+    every = log.current("restored", partition)
+    found = [one for one in every if (one["group"], one["client_id"], one["host"]) == (reads, *who)]
+    if sum(claim.count for claim in found) < ROUNDS:
+        return None
+    done = [claim for claim in log.current("committed", partition) if claim["group"] == reads]
+    loop = loop_of(by_slot(found), log.since_born(done), log.end(partition), log.context)
+    if loop is None:
+        return None
+    since_ns = max(start_ns(loop.since), found[0].first.ts_ns)
+    rounds = rounds_of(who, of_group("member", reads, log.group, log.context), since_ns, found[0].last.ts_ns)
+    if rounds < ROUNDS or (rounds < MANY_ROUNDS and takes_few(who, reads, partition, loop.since, log)):
+        return None
+    return loop, rounds, since_ns
 
 
 def rounds_of(who: Who, members: Iterable[Claim], since_ns: int, until_ns: int) -> int:
@@ -272,21 +277,18 @@ def rounds_of(who: Who, members: Iterable[Claim], since_ns: int, until_ns: int) 
     return max(began, joins if joins >= JOINS_OF_A_MEMBER * len(every) + ROUNDS else 0)
 
 
-def leaves_each_time(who: Who, reads: str, rounds: int, group: Group, context: CheckContext) -> bool:
-    """Whether a client ended well nearly as often as it began: who crashes leaves no word."""
-    left = context.claims("left", group, "client", who[0] or "", who[1])
-    return sum(claim.count for claim in left if claim["group"] == reads) >= rounds - 1
-
-
-def moves_elsewhere(reads: str, partition: int, since: int, log: Log) -> bool:
-    """Whether a group commits on in another partition of the topic: it takes a few records at a time, none of them of
-    this one.
-    """
+def takes_few(who: Who, reads: str, partition: int, since: int, log: Log) -> bool:
+    """Whether a client took some records of other partitions of the topic, committed them and left, again and again."""
+    left = log.context.claims("left", log.group, "client", who[0] or "", who[1])
+    if sum(claim.count for claim in left if claim["group"] == reads) < ROUNDS - 1:
+        return False
     others = [one for one in log.every("committed") if one["group"] == reads and one["partition"] != partition]
     series = (log.since_born(claims) for _, claims in gathered(others, "partition"))
     return any(greatest(times) > greatest(times, since) for times in series)
 
 
+MANY_ROUNDS = 10
+"""A partition that so many batches in turn took nothing of does not wait by accident."""
 JOINS_OF_A_MEMBER = 2
 """All members join again when one comes, and when it leaves."""
 

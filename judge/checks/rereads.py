@@ -17,6 +17,7 @@ from wirecheck.judge.checks.progress import (
     Log,
     Reader,
     Times,
+    begun_again,
     by_slot,
     greatest,
     log_of,
@@ -27,7 +28,7 @@ from wirecheck.judge.checks.progress import (
     rounds_of,
 )
 from wirecheck.judge.checks.shapes import brokers_of, clock, end_ns, resting_on, slots, start_ns
-from wirecheck.judge.claims.claim import Claim, Subject
+from wirecheck.judge.claims.claim import LEAST, Claim, Subject
 from wirecheck.judge.claims.outcomes import SLOT_NS
 from wirecheck.judge.results.finding import Evidence, Number
 from wirecheck.judge.thresholds import SECOND_NS
@@ -65,7 +66,9 @@ def reads_one_offset_again(subject: Subject, group: Group, context: CheckContext
         every = [one for one in readers(log.current("position", partition)) if not is_internal(one.client_id or "")]
         for again in (found for one in every if (found := comes_back(one, partition, log)) is not None):
             for reads, members in groups_of(again.reader, context, group):
-                if not begins_afresh(reads, again, partition, log) and reads_for(reads, members, again, partition, log):
+                if begun_again(reads, again.reader.who, partition, log) is not None:
+                    continue  # GRP009 speaks of it
+                if reads_for(reads, members, again, partition, log):
                     yield evidence(reads, again, partition, log)
 
 
@@ -109,17 +112,15 @@ def groups_of(one: Reader, context: CheckContext, group: Group) -> Iterator[tupl
         yield reads, of_group("member", reads, group, context)
 
 
-def begins_afresh(reads: str, again: Again, partition: int, log: Log) -> bool:
-    """Whether it gets a committed offset each time, as a new process or member: of that GRP009 speaks."""
-    found = (one for one in log.current("restored", partition) if one["group"] == reads)
-    return sum(one.count for one in found if (one["client_id"], one["host"]) == again.reader.who) >= ROUNDS
-
-
 def reads_for(reads: str, members: list[Claim], again: Again, partition: int, log: Log) -> bool:
     """Whether a group gets no further meanwhile with this partition, which its member reads for it."""
     done = [claim for claim in log.current("committed", partition) if claim["group"] == reads]
     commits = log.since_born(done)
     if not commits:
+        if not any(
+            holds(one, partition, log) for one in members if (one["client_id"], one["host"]) == again.reader.who
+        ):
+            return False
         rounds = rounds_of(again.reader.who, members, again.since_ns, end_ns(again.slots[-1]))
         return rounds >= ROUNDS or (again.only and not others_commit(reads, log))
     done_to = greatest(commits, again.slots[0])
@@ -127,6 +128,13 @@ def reads_for(reads: str, members: list[Claim], again: Again, partition: int, lo
     if any(value != done_to and slot > again.slots[0] for slot, value in commits) or again.offset < before:
         return False
     return again.lasts_ns >= 2 * longest_gap(commits, again.slots[0]) * SLOT_NS
+
+
+def holds(member: Claim, partition: int, log: Log) -> bool:
+    """Whether a member had the partition, as far as that is kept."""
+    names = {log.topic.name, *(history.topic_id for history in log.topic.histories)}
+    kept = (value for name, value in member.peak.items() if name.startswith(LEAST))
+    return any(value[1] in names and value[2] == partition for value in kept)
 
 
 def others_commit(reads: str, log: Log) -> bool:
