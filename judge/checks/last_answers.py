@@ -12,10 +12,10 @@ from wirecheck.client_ids import is_of_node
 from wirecheck.decode import schemas
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.lone_readers import lives_on
-from wirecheck.judge.checks.shapes import brokers_of, clock, resting_on, seen_everywhere
-from wirecheck.judge.checks.unserved import GREETED
+from wirecheck.judge.checks.shapes import brokers_of, clock, resting_on, seen_everywhere, seen_whole
+from wirecheck.judge.checks.unserved import GREETED, connections_that_are_over
 from wirecheck.judge.claims.claim import Claim, Subject, error_name
-from wirecheck.judge.claims.outcomes import OTHERS, SUCCESS, Part
+from wirecheck.judge.claims.outcomes import OPEN, OTHERS, SUCCESS, Part
 from wirecheck.judge.not_rejections import not_rejection
 from wirecheck.judge.results.finding import Evidence
 from wirecheck.judge.thresholds import SECOND_NS
@@ -47,32 +47,74 @@ class Answer(NamedTuple):
 
 
 def ends_at_an_error(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    _, client_id, host = subject
-    if is_of_node(client_id):
+    if is_of_node(subject[1]):
         return
+    end = last_of_all(subject, group, context) or last_of_a_connection(subject, group, context)
+    if end is not None:
+        _, client_id, host = subject
+        claims, api = [end.claim], end.claim["api"]
+        words = {"client": client_id or "a client without an ID", "api": api, "error": error_name(end.code)}
+        words["since"] = clock(end.ts_ns)
+        about = {"client_ids": (end.claim["client_id"],), "brokers": brokers_of(claims, context)}
+        yield resting_on(claims, client_id, host, api, first_ns=end.ts_ns, **about, words=words)
+
+
+def last_of_all(subject: Subject, group: Group, context: CheckContext) -> Answer | None:
+    """The last answer to all that a client asks for."""
     every = context.claims("activity", group, *subject)
     last = latest(claim for claim in every if claim["api"] in OF_WORK)
     ends = [answer for api, answer in last.items() if is_final(api, answer, every)]
     if not ends:
-        return
+        return None
     end = max(ends, key=lambda answer: (answer.ts_ns, answer.claim.key))
     api = end.claim["api"]
     background = READS if api in OF_MEMBERS else frozenset[str]()
     idle_ns = max(answer.ts_ns for answer in last.values())
     if any(answer.ts_ns > end.ts_ns for other, answer in last.items() if other not in {api, *background}):
         if not ends_on_its_connection(end, every):
-            return
+            return None
         idle_ns = end.ts_ns
     idle_ns += context.settings.fell_silent_s * SECOND_NS
     context.watch()
     if not context.passed(idle_ns) or (end.code in REPLACED and not lives_on(subject, idle_ns, context)):
-        return
-    if seen_everywhere(subject, end.ts_ns, group, context):
-        claims = [end.claim]
-        words = {"client": client_id or "a client without an ID", "api": api, "error": error_name(end.code)}
-        words["since"] = clock(end.ts_ns)
-        about = {"client_ids": (end.claim["client_id"],), "brokers": brokers_of(claims, context)}
-        yield resting_on(claims, client_id, host, api, first_ns=end.ts_ns, **about, words=words)
+        return None
+    return end if seen_everywhere(subject, end.ts_ns, group, context) else None
+
+
+def last_of_a_connection(subject: Subject, group: Group, context: CheckContext) -> Answer | None:
+    """The last answer on a connection of a member that stays open, of a client ID that several processes have, as a
+    library's own: what the others do is not this member's. It would send a heartbeat every few seconds.
+    """
+    every = context.claims("activity", group, *subject)
+    final = [
+        (claim, code, port)
+        for claim in every
+        if claim["api"] in OF_MEMBERS
+        for code in sorted(claim.outcomes.codes())
+        if is_final(claim["api"], Answer(0, code, claim), every)
+        for port in sorted(claim.outcomes.parts({code}) - {OTHERS}, key=str)
+    ]
+    for claim, code, port in final:
+        ts_ns, endpoint = last_ns(claim, port, {code}), claim["endpoint"]
+        there = [one for one in every if one["endpoint"] == endpoint]
+        if any(last_ns(one, port) > ts_ns for one in there):
+            continue
+        if any(last_ns(one, OTHERS) > ts_ns for one in there if one["api"] in OF_MEMBERS):
+            continue
+        idle_ns = ts_ns + context.settings.fell_silent_s * SECOND_NS
+        context.watch()
+        if not context.passed(idle_ns) or not is_open(subject, endpoint, port, idle_ns, context):
+            continue
+        if seen_whole(subject[1] or None, subject[2], {endpoint}, group, context, since_ns=ts_ns):
+            return Answer(ts_ns, code, claim)
+    return None
+
+
+def is_open(subject: Subject, endpoint: str, port: Part, until_ns: int, context: CheckContext) -> bool:
+    """Whether a client's connection had packets until then, or was never seen to close."""
+    every = [one.outcomes for one in connections_that_are_over(subject, context) if one["endpoint"] == endpoint]
+    unclosed = any(one.runs({OPEN}, part=port) for one in every)
+    return unclosed or any(run.last_ns >= until_ns for one in every for run in one.runs(part=port))
 
 
 def ends_on_its_connection(end: Answer, every: Collection[Claim]) -> bool:

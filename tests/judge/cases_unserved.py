@@ -752,6 +752,17 @@ def cli010_near_miss__a_client_of_the_same_id_connects_later(lab):
     twins(lab, begun_at=20)
 
 
+def cli010_fires__fenced_and_still_connected_beside_clients_of_the_same_id(lab):
+    """One of them connects after that, as the process that took over."""
+    fenced(lab)
+    twins(lab, begun_at=30)
+
+
+def cli010_near_miss__fenced_and_gone_beside_clients_of_the_same_id(lab):
+    fenced(lab, close_ns=ns(23), closed_by="client-fin")
+    twins(lab, begun_at=30)
+
+
 def cli010_near_miss(lab):
     """It joins again, and is a member then."""
     ends(lab, 30, *((at + 20, *one) for at, *one in JOINS[:2]))

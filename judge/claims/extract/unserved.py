@@ -15,7 +15,7 @@ from wirecheck.decode.request_waits import SECOND_NS, answerable_ns, no_byte_mis
 from wirecheck.judge.claims.batch import Batch
 from wirecheck.judge.claims.claim import Claim
 from wirecheck.judge.claims.extract.wire_format import ON_OTHERS, allowed_ns, span
-from wirecheck.judge.claims.outcomes import SLOT_NS, SUCCESS, Run, single
+from wirecheck.judge.claims.outcomes import OPEN, SLOT_NS, SUCCESS, Run, single
 from wirecheck.judge.claims.reduce import Ints, Rows, moment
 
 CLOSED, CLOSED_AFTER_GREETING, NO_RESPONSE = 1, 2, 3
@@ -63,7 +63,8 @@ def connections(batch: Batch) -> Iterator[Claim]:
         ends = (connection.client.host, str(connection.server))
         if connection.over and connection.client_hash >= 0 and not connection.is_guess:
             first_ns, last_ns = connection.started_ns, connection.last_ns
-            outcomes = single(SUCCESS, first_ns // SLOT_NS, connection.client.port, Run(1, first_ns, last_ns))
+            ended = SUCCESS if connection.close_ns else OPEN
+            outcomes = single(ended, first_ns // SLOT_NS, connection.client.port, Run(1, first_ns, last_ns))
             key, peak = (*ends, connection.client_hash), {} if connection.close_ns else {"unclosed": connection.last_ns}
             yield Claim("connected", key, *span(connection), outcomes=outcomes, peak=peak)
         if connection.over and connection.answered_in and connection.requests and not connection.is_guess:
