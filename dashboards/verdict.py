@@ -203,11 +203,22 @@ def too_young(result: Verdict) -> str:
 
 def without_card(result: Verdict, code: str) -> str:
     """What a check found that is on no card, because it is unknown which clients that hurts; empty without any. Not
-    that a client does no work, whatever the topic, where a card says already that it is hurt.
+    that a client does no work, whatever the topic, where a card says already that it is hurt; but that of another group
+    may be about another process of the same client ID.
     """
-    hurt = {hurt.client[0] for entry in blamed(result) for hurt in entry.card.harm.clients}
+    found = blamed(result)
+    hurt = {hurt.client[0] for entry in found for hurt in entry.card.harm.clients}
+    groups = {one.id: one.words.get("group") for one in result.findings}
+    on_cards = {groups.get(name) for entry in found for name in entry.finding_ids} | {None}
+    shown = on_cards | {topic for entry in found for topic in entry.topics}
     mine = (one for one in result.entries if one.code == code and not needs_a_look(one))
-    new = (one for one in mine if one.topics or not one.client_ids or not hurt.issuperset(one.client_ids))
+    new = (
+        one
+        for one in mine
+        if not one.client_ids
+        or not hurt.issuperset(one.client_ids)
+        or not shown.issuperset({*one.topics, *(groups.get(name) for name in one.findings)})
+    )
     return listed([one.card.headline for one in new])
 
 

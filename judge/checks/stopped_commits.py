@@ -6,7 +6,7 @@ Where no rhythm is seen the limit is the member's own rebalance timeout (of Java
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.idle_members import (
@@ -20,7 +20,7 @@ from wirecheck.judge.checks.idle_members import (
 )
 from wirecheck.judge.checks.progress import Log, greatest, log_of, longest_gap, reached
 from wirecheck.judge.checks.shapes import clock, counted, end_ns, resting_on
-from wirecheck.judge.claims.claim import Subject
+from wirecheck.judge.claims.claim import LEAST, Claim, Subject
 from wirecheck.judge.claims.outcomes import HARMLESS, SLOT_NS
 from wirecheck.judge.results.finding import Evidence, Number
 from wirecheck.judge.thresholds import SECOND_NS
@@ -31,6 +31,8 @@ RHYTHM, ADVANCES = 10, 2
 """So many commits are again and again; so many slots before the last advance show how often a group commits."""
 LEAST_S = 60
 """A record may take as long, at first."""
+SOON_S = 90
+"""The same where so many commits came within few seconds only, as of one that begins to read."""
 
 
 class Stands(NamedTuple):
@@ -63,6 +65,7 @@ def reads_on_and_commits_nothing(subject: Subject, group: Group, context: CheckC
         words = {
             "client": client_id or "a client without an ID",
             "group": reads,
+            "does": "reads" if all(is_alone(one.held, group, context) for one in those) else "holds",
             "partitions": counted(len({one.held.partition for one in those}), "partition"),
             "offset": those[0].offset,
             "since": clock(since_ns),
@@ -90,8 +93,23 @@ def stands(held: Held, log: Log) -> Stands | None:
         return None
     since_ns = max(end_ns(more), held.member.peak["assigned"])
     own_ns = int(held.member.peak["rebalance_timeout_ms"]) * 1_000_000
-    rhythm_ns = 2 * (longest_gap(commits, since) + 1) * SLOT_NS if len(others) >= ADVANCES else own_ns
-    return Stands(held, offset, since_ns, greatest(end) - offset, max(LEAST_S * SECOND_NS, rhythm_ns))
+    rhythm_ns = 2 * (longest_gap(commits, since) + 1) * SLOT_NS if others else own_ns
+    least_s = LEAST_S if len(others) >= ADVANCES else SOON_S
+    return Stands(held, offset, since_ns, greatest(end) - offset, max(least_s * SECOND_NS, rhythm_ns))
+
+
+def is_alone(held: Held, group: Group, context: CheckContext) -> bool:
+    """Whether no member of another group with the same client ID on the host had the partition: its fetches may be that
+    one's.
+    """
+    mine = held.member
+    every = context.claims("member", group, "host", mine["host"])
+    others = (one for one in every if one["client_id"] == mine["client_id"] and one["group"] != mine["group"])
+    return not any(value[1:] == [held.topic, held.partition] for one in others for value in assigned(one))
+
+
+def assigned(member: Claim) -> Iterator[list[Any]]:
+    yield from (value for name, value in member.peak.items() if name.startswith(LEAST))
 
 
 def reads_on(one: Stands, subject: Subject, clients: list[Subject], log: Log) -> bool:

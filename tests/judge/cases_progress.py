@@ -67,10 +67,10 @@ def lists_offset(lab, at, offset, timestamp):
     talk.ask(at, "ListOffsets", 7, asked, {"topics": [{"name": "songs", "partitions": found}]})
 
 
-def process(lab, at, number, *, until=None, topics=(("songs", (0,)),), client_id="reader"):
+def process(lab, at, number, *, until=None, topics=(("songs", (0,)),), client_id="reader", reads="g"):
     """A new member of the group, that lives for two seconds."""
     talk = lab.talk(client_id=client_id, host="10.0.0.7")
-    mine = {**READER, "memberId": f"m-{number}"}
+    mine = {**READER, "groupId": reads, "memberId": f"m-{number}"}
     asked = {**mine, "rebalanceTimeoutMs": 300_000, "sessionTimeoutMs": 45_000, "protocolType": "consumer"}
     talk.ask(at, "JoinGroup", 7, asked, {"errorCode": 0, "memberId": f"m-{number}", "leader": f"m-{number}"})
     talk.ask(at + 0.1, "SyncGroup", 5, mine, {"errorCode": 0, "assignment": assignment(*topics)})
@@ -789,6 +789,25 @@ def cli011_fires__in_a_session_of_kip_848(lab):
 def cli011_fires__no_rhythm_was_seen(lab):
     """The same offset is committed after each attempt, for longer than its max.poll.interval.ms."""
     reads_on(lab, 420, seeks_back(3, 420, 2), committed=[(at, 2) for at in range(4, 420, 10)])
+
+
+def cli011_fires__soon_after_it_began_to_read(lab):
+    reads_on(lab, 130, follows(2, 130), committed=[(at, at) for at in range(2, 18)])
+
+
+def cli011_near_miss__soon_after_it_began_to_read(lab):
+    """What comes first may take a minute."""
+    reads_on(lab, 100, follows(2, 100), committed=[(at, at) for at in range(2, 18)])
+
+
+def cli011_fires__another_group_of_the_same_id_reads_the_partition(lab):
+    """It may have paused: the fetches may be the other's."""
+    process(lab, 2, 7, until=180, reads="h")
+    commits(lab, range(4, 170, 8), range(4, 170, 8), reads="h")
+    reads_on(lab, 180, follows(2, 180), committed=[(at, at) for at in range(3, 40, 2)])
+    (found,) = lab.findings("CLI011")
+    words = {word["name"]: word["value"] for word in found["words"]}
+    assert (words["group"], words["does"]) == ("g", "holds")
 
 
 def cli011_near_miss(lab):

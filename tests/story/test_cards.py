@@ -415,6 +415,21 @@ def test_a_client_that_a_card_names_is_not_said_to_do_nothing_once_more(clients,
     assert (("stopped", "app ended") in besides(result)) == is_named
 
 
+def test_what_is_known_of_another_group_of_a_client_on_a_card_is_said():
+    """Several processes of one client ID, as a library's own."""
+    from tests.dashboards.results import RESULT
+
+    rows = findings([found("GRP008", f"g-{group}", words={"group": group}) for group in ("g", "h")])
+    on_card = card_entry(made_card(hurt("rdkafka")), findings=("g-g",))
+    left = [
+        card_entry(made_card(headline=f"left {group}"), code="GRP008", kind="information", client_ids=("rdkafka",),
+                   findings=(f"g-{group}",))
+        for group in ("g", "h")
+    ]  # fmt: skip
+    result = replace(RESULT, findings=(*rows,), entries=(on_card, *left), harms=())
+    assert ("rejoins", "left h") in besides(result)
+
+
 def test_on_a_clear_screen_the_first_notes_are_named():
     from tests.dashboards.results import RESULT
 
