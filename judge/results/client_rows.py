@@ -31,10 +31,10 @@ from wirecheck.judge.checks.outages import (
     without_topic,
     works,
 )
-from wirecheck.judge.checks.shapes import gathered, with_former, with_unseen
+from wirecheck.judge.checks.shapes import gathered, known_addresses, with_former, with_unseen
 from wirecheck.judge.checks.versions import version_rejected
 from wirecheck.judge.claims.claim import ZERO, Claim, Subject
-from wirecheck.judge.claims.outcomes import HARMLESS, SUCCESS
+from wirecheck.judge.claims.outcomes import HARMLESS, OTHERS, SUCCESS, Part
 from wirecheck.judge.ledger.connection_sums import summed
 from wirecheck.judge.not_rejections import is_protocols_own
 from wirecheck.judge.results.finding import Side, first_of, last_of
@@ -423,16 +423,38 @@ def asked_in_vain(claims: list[Claim], name: str, subject: Subject, group: Group
     """A client that asks for a topic that was never there, for so long that it is hurt, and writes and reads nothing
     else meanwhile. Who has other work, or looks into groups and offsets, waits for a topic that others create.
     """
-    work = (one for one in context.claims("activity", group, *subject) if one["api"] in (*WRITES_AND_READS, *LOOKS_ON))
-    if is_of_node(subject[1]) or any(one.succeeded for one in work):
+    work = [one for one in context.claims("activity", group, *subject) if one["api"] in (*WRITES_AND_READS, *LOOKS_ON)]
+    if is_of_node(subject[1]):
         return None
-    outcomes = together(claims)
-    longest = longest_of(streaks(outcomes, {UNKNOWN_TOPIC_OR_PARTITION}))
-    if longest is None or not is_never(longest, outcomes, context.settings):
+    if any(one.succeeded for one in work):
+        longest = asked_in_vain_alone(claims, work, subject, group, context)
+    else:
+        longest = longest_of(streaks(together(claims), {UNKNOWN_TOPIC_OR_PARTITION}))
+    if longest is None or not is_never(longest, together(claims), context.settings):
         return None
     who, error = (claims[0]["client_id"], claims[0]["host"], METADATA), [named(UNKNOWN_TOPIC_OR_PARTITION)]
     of = RefusedTopic(name, None)
     return Harm(who, of, claims, HURT, [longest], [], error, longest.count, longest_ms([longest]))
+
+
+def asked_in_vain_alone(
+    claims: list[Claim], work: list[Claim], subject: Subject, group: Group, context: CheckContext
+) -> Streak | None:
+    """The same of one connection, where several processes have one client ID, as a library's own: it asks for no topic
+    that is there, and is used for nothing else. Where there is one broker its process has no other one for its work.
+    """
+    if context.clusters.uncaptured([group]) or len({one for one, _ in known_addresses(None, group, context)}) != 1:
+        return None
+    ports = {port for claim in claims for port in claim.outcomes.parts({UNKNOWN_TOPIC_OR_PARTITION})} - {OTHERS}
+    busy = {port for claim in work for port in claim.outcomes.parts(claim.outcomes.codes())}
+    asked = together(one for one in context.claims("activity", group, *subject) if one["api"] == METADATA)
+    found, alone = together(claims), ports - busy if OTHERS not in busy else set[Part]()
+    every = [
+        (port, one) for port in sorted(alone, key=str) for one in streaks(found, {UNKNOWN_TOPIC_OR_PARTITION}, port)
+    ]
+    return longest_of(
+        one for port, one in every if not any(one.first_ns < run.last_ns for run in asked.runs({SUCCESS}, part=port))
+    )
 
 
 LOOKS_ON = ("ListOffsets", "OffsetFetch", "DescribeGroups", "ListGroups", "DescribeConfigs", "DescribeCluster")

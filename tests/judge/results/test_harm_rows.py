@@ -414,3 +414,46 @@ def test_commits_by_id_of_which_few_are_rejected_do_not_hurt():
 def test_the_harms_of_a_topic_id_are_those_of_which_successes_are_claims_too():
     of_clients = {api for api, *_ in error_answers.CLIENTS_ANSWERS}
     assert of_clients & {api for api, _ in uses.ANSWERS} == OUTCOMES_BY_ID
+
+
+def asks_in_vain(lab, names, *, talk=None, every=2, until=100):
+    """Metadata is answered that there is no topic of the first name, and has the others."""
+    talk = talk or lab.talk(B1, "rdkafka", "10.0.0.7")
+    for at in range(3, until, every):
+        lab.metadata(at, [(names[0], None, 3), *((name, ID_1) for name in names[1:])], brokers={B1: 1}, talk=talk)
+
+
+def writes_by_name(lab, talk=None, times=range(2, 100, 3)):
+    """Another process of the same client ID, which has work."""
+    talk = talk or lab.talk(B1, "rdkafka", "10.0.0.7")
+    for at in times:
+        row = {"index": 0, "errorCode": 0, "baseOffset": at, "logAppendTimeMs": -1}
+        asked = {"acks": 1, "timeoutMs": 1, "topicData": [{"name": "orders", "partitionData": []}]}
+        talk.ask(at, "Produce", 7, asked, {"responses": [{"name": "orders", "partitionResponses": [row]}]})
+    return talk
+
+
+def missing(lab):
+    return [(row["topic"], row["level"]) for row in harms(lab) if row["api"] == "Metadata"]
+
+
+def test_a_process_that_asks_for_a_topic_in_vain_is_hurt_beside_others_of_its_client_id():
+    lab = Lab()
+    writes_by_name(lab)
+    asks_in_vain(lab, ["typo"])
+    assert missing(lab) == [("typo", HURT)]
+
+
+def test_a_process_with_other_work_that_waits_for_a_topic_is_not_hurt():
+    lab = Lab()
+    asks_in_vain(lab, ["later"], talk=writes_by_name(lab))
+    assert missing(lab) == [], "on one connection"
+    lab = Lab()
+    writes_by_name(lab)
+    asks_in_vain(lab, ["later", "orders"])
+    assert missing(lab) == [], "on one for metadata alone, which has its other topic"
+    lab = Lab()
+    writes_by_name(lab)
+    asks_in_vain(lab, ["typo"])
+    lab.metadata(50, brokers={B1: 1, B2: 2})
+    assert missing(lab) == [], "it may work at a broker that was not captured"
