@@ -15,6 +15,7 @@ from wirecheck.decode.connection.framing.recognise import hash_of_client
 from wirecheck.judge import topic_history as topics
 from wirecheck.judge.activity_states import activities
 from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks.no_offset import without_offset
 from wirecheck.judge.checks.shapes import (
     apis_of,
     brokers_of,
@@ -222,7 +223,26 @@ def controller_as_bootstrap(subject: Subject, group: Group, context: CheckContex
 
 def ends_before_its_work(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     found = [*ends_at_its_coordinator(subject, group, context)]
-    yield from found or asks_for_brokers_only(subject, group, context)
+    found = found or [*asks_for_brokers_only(subject, group, context)]
+    yield from found or begins_nowhere(subject, group, context)
+
+
+def begins_nowhere(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """One of several processes of a client ID, as of a library's own."""
+    if is_of_node(subject[1]):
+        return
+    for one in without_offset(subject, group, context):
+        if seen_everywhere(subject, one.since_ns, group, context):
+            words = {
+                "client": subject[1] or "a client without an ID",
+                "step": f"learned that group {one.group} has no offset",
+                "then": "asked for none",
+                "since": clock(one.since_ns),
+                "lacks": "",
+                "group": one.group,
+            }
+            about = {"client_ids": (one.member["client_id"],), "first_ns": one.since_ns}
+            yield resting_on([one.member], *subject[1:], one.group, **about, words=words)
 
 
 def ends_at_its_coordinator(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

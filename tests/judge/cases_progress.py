@@ -974,3 +974,36 @@ def grp018_cannot_know(lab):
     process(lab, 2, 1, until=150)
     commits(lab, [5, 10], [5, 10])
     fetches(lab, [(at, 10, 0) for at in range(20, 120, 4)])
+
+
+# CLI008, of one group among several of a client ID
+
+
+def two_groups(lab, asks, until=120):
+    """Two processes of one client ID, whose groups have no offset; so many of them ask where to begin."""
+    lists_songs(lab, until)
+    grows(lab, until)
+    for number, reads in enumerate("gh"):
+        process(lab, 2 + number, number, until=until, reads=reads)
+        fetches_offset(lab, 3 + number, -1, reads)
+    for number in range(asks):
+        lists_offset(lab, 4 + number, 0, -2)
+    commits(lab, range(6, until - 10, 5), range(6, until - 10, 5))
+    fetches(lab, follows(5, until))
+    lab.until = until
+
+
+def cli008_fires__one_of_two_groups_has_no_offset_and_asks_for_none(lab):
+    two_groups(lab, 1)
+    (found,) = lab.findings("CLI008")
+    words = {word["name"]: word["value"] for word in found["words"]}
+    assert words["group"] == "h"
+
+
+def cli008_near_miss__both_groups_ask_where_to_begin(lab):
+    """One of them does not commit, by design."""
+    two_groups(lab, 2)
+
+
+def cli008_cannot_know__whether_the_group_goes_on(lab):
+    two_groups(lab, 1, until=50)
