@@ -101,6 +101,8 @@ def last_of_a_connection(subject: Subject, group: Group, context: CheckContext) 
             continue
         if any(last_ns(one, OTHERS) > ts_ns for one in there if one["api"] in OF_MEMBERS):
             continue
+        if code not in REPLACED and any(last_ns(one) > ts_ns for one in every if one["api"] == GREETED):
+            continue  # it may be the same application, which tries again
         idle_ns = ts_ns + context.settings.fell_silent_s * SECOND_NS
         context.watch()
         if not context.passed(idle_ns) or not is_open(subject, endpoint, port, idle_ns, context):

@@ -73,7 +73,9 @@ def reads_one_offset_again(subject: Subject, group: Group, context: CheckContext
 
 
 def comes_back(one: Reader, partition: int, log: Log) -> Again | None:
-    """The lowest offset that a reader asked for in the last minute, if the log has more all the time."""
+    """The lowest offset that a reader asked for in the last minute, if the log has more all the time, and records
+    come.
+    """
     born = log.born_ns // SLOT_NS
     asked = [each for each in [*by_slot(one.claims, lowest=True), *unlisted(one)] if each[0] > born or not born]
     if len(asked) < SLOTS:
@@ -84,7 +86,8 @@ def comes_back(one: Reader, partition: int, log: Log) -> Again | None:
     more = reached(log.end(partition), offset, 0)
     if more is None:
         return None
-    found = [slot for slot, value in asked if value == offset and slot > max(first - 1, more)]
+    came = {slot for claim in one.claims for slot in slots(claim.tally)}
+    found = [slot for slot, value in asked if value == offset and slot > max(first - 1, more) and slot in came]
     if len(found) < SLOTS or (found[-1] - found[0]) * SLOT_NS < LEAST_S * SECOND_NS:
         return None
     rejected = max(claim.peak.get("answer", (0, 0)) for claim in one.claims)[1] != 0
