@@ -3,8 +3,8 @@
 Rule: what is asked for again proves nothing alone: a reader at the end of a log asks for the next record on and on, one
 that replays a topic begins again by design. It counts only while the log has more, for a minute and for longer than
 twice what the group ever took between two commits, and if no commit of the group moves. Of a group that has not
-committed the partition it counts where its members join again each time, or where nothing behind the offset is asked
-for.
+committed the partition it counts where its members join again each time, where the group commits others of the topic,
+or where nothing behind the offset is asked for.
 """
 
 from collections.abc import Iterator
@@ -120,12 +120,12 @@ def reads_for(reads: str, members: list[Claim], again: Again, partition: int, lo
     done = [claim for claim in log.current("committed", partition) if claim["group"] == reads]
     commits = log.since_born(done)
     if not commits:
-        if not any(
-            holds(one, partition, log) for one in members if (one["client_id"], one["host"]) == again.reader.who
-        ):
+        mine = [one for one in members if (one["client_id"], one["host"]) == again.reader.who]
+        assigned = [one for one in mine if "assigned" in one.peak]
+        if assigned and not any(holds(one, partition, log) for one in assigned):
             return False
         rounds = rounds_of(again.reader.who, members, again.since_ns, end_ns(again.slots[-1]))
-        return rounds >= ROUNDS or (again.only and not others_commit(reads, log))
+        return rounds >= ROUNDS or again.only or commits_on(reads, again.slots[0], log)
     done_to = greatest(commits, again.slots[0])
     before = max((value for _, value in commits if value < done_to), default=done_to - 1)
     if any(value != done_to and slot > again.slots[0] for slot, value in commits) or again.offset < before:
@@ -140,9 +140,10 @@ def holds(member: Claim, partition: int, log: Log) -> bool:
     return any(value[1] in names and value[2] == partition for value in kept)
 
 
-def others_commit(reads: str, log: Log) -> bool:
-    """Whether the group has this topic's offsets: another group of the same client reads the partition then."""
-    return any(claim["group"] == reads for claim in log.every("committed"))
+def commits_on(reads: str, since: int, log: Log) -> bool:
+    """Whether the group commits other partitions of the topic: this one it committed before the capture, if ever."""
+    every = (claim for claim in log.every("committed") if claim["group"] == reads)
+    return any(greatest(times) > greatest(times, since) for times in (log.since_born([one]) for one in every))
 
 
 def evidence(reads: str, again: Again, partition: int, log: Log) -> Evidence:

@@ -912,6 +912,15 @@ def grp018_fires__nothing_is_committed_and_it_joins_again(lab):
         fetches(lab, [(at + 1, 0, at), (at + 2, at, at)])
 
 
+def grp018_fires__committed_before_the_capture(lab):
+    """The group commits on in another partition."""
+    lists_songs(lab, 150)
+    grows(lab, 150)
+    process(lab, 2, 1, until=150)
+    commits(lab, range(5, 120, 5), range(5, 120, 5), partition=1)
+    fetches(lab, [step for at in range(20, 120, 4) for step in ((at, 10, at), (at + 1, at, at))])
+
+
 def grp018_near_miss(lab):
     """It tries a record for half a minute, and goes on."""
     lives(lab)
