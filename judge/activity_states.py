@@ -14,7 +14,7 @@ are looked at together and one by one, so that one that works does not hide anot
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from wirecheck.judge.claims.claim import Claim
@@ -128,9 +128,11 @@ def is_bad(outcome: int) -> bool:
     return is_code(outcome) or outcome in {CLOSED, GIVEN_UP}
 
 
-def activities(claims: Iterable[Claim], settings: Settings, *, uncaptured: int) -> list[Activity]:
+def activities(
+    claims: Iterable[Claim], settings: Settings, *, uncaptured: int, entries: Iterable[Claim] = ()
+) -> list[Activity]:
     """Of one client, by API; `claims`: all of its activities in one cluster, of which so many brokers were not
-    captured: a client that is sent to another broker may be served there.
+    captured: a client that is sent to another broker may be served there. `entries`: how its groups are answered.
     """
     by_api: dict[str, list[Claim]] = {}
     for claim in claims:
@@ -140,10 +142,29 @@ def activities(claims: Iterable[Claim], settings: Settings, *, uncaptured: int) 
     def granted_by(apis: Collection[str]) -> list[Run]:
         return [run for api in apis if api in outcomes for run in outcomes[api].runs({SUCCESS})]
 
-    return [
+    found = [
         activity(api, by_api[api], outcomes[api], granted_by, settings, elsewhere=uncaptured > 0)
         for api in sorted(by_api)
     ]
+    kept_out = stalled_groups(entries, settings)
+    return [
+        replace(one, state=STALLED, streak=kept_out[one.api]) if one.api in kept_out and one.state != STALLED else one
+        for one in found
+    ]
+
+
+def stalled_groups(entries: Iterable[Claim], settings: Settings) -> dict[str, Streak]:
+    """By API the longest streak of a group that no member of the client gets into, where it gets into others."""
+    by_group: dict[tuple[str, str], list[Claim]] = {}
+    for claim in entries:
+        by_group.setdefault((claim["api"], claim["group"]), []).append(claim)
+    found: dict[str, list[Streak]] = {}
+    for (api, _), claims in by_group.items():
+        outcomes = together(claims)
+        unruly = [code for code in outcomes.codes() if is_bad(code) and not_rejection(api, outcome_name(code)) is None]
+        every = streaks(outcomes, unruly) if unruly else []
+        found.setdefault(api, []).extend(one for one in every if is_stalled(one, settings))
+    return {api: longest for api, every in found.items() if (longest := longest_of(every)) is not None}
 
 
 def activity(

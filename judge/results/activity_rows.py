@@ -24,13 +24,17 @@ def by_cluster(subject: Subject, context: CheckContext) -> Iterator[tuple[tuple[
     """The activities of a client, by key and name of the cluster."""
     parts: dict[tuple[str, str | None], list[Claim]] = {}
     groups = defaultdict[tuple[str, str | None], dict[int, Group]](dict)
+    entries = defaultdict[tuple[str, str | None], list[Claim]](list)
+    for claim in context.believed(subject, "entry"):
+        for group, part in context.clusters.parts(claim):
+            entries[group.key, group.cluster].append(part)
     for claim in context.believed(subject, "activity"):
         for group, part in context.clusters.parts(claim):
             parts.setdefault((group.key, group.cluster), []).append(part)
             groups[group.key, group.cluster][id(group)] = group
     for place in sorted(parts, key=str):
         uncaptured = context.clusters.uncaptured(groups[place].values())
-        yield place, activities(parts[place], context.settings, uncaptured=uncaptured)
+        yield place, activities(parts[place], context.settings, uncaptured=uncaptured, entries=entries[place])
 
 
 def row(one: Activity, key: str, cluster: str | None) -> ResultRow:

@@ -321,7 +321,8 @@ def harms_of_activities(subject: Subject, group: Group, context: CheckContext) -
     claims = context.claims("activity", group, *subject)
     if is_of_node(subject[1]) or all(HARMLESS.issuperset(claim.outcomes.codes()) for claim in claims):
         return
-    for one in activities(claims, context.settings, uncaptured=context.clusters.uncaptured([group])):
+    uncaptured, entries = context.clusters.uncaptured([group]), context.claims("entry", group, *subject)
+    for one in activities(claims, context.settings, uncaptured=uncaptured, entries=entries):
         if one.streak is None or not (one.is_hurt and one.is_work) or is_explained(one, subject, group, context):
             continue
         of, who = RefusedTopic(None, None), (one.client_id, one.host, one.api)

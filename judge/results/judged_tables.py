@@ -139,7 +139,7 @@ ACTIVITIES = ResultTable(
     "What came of each client's requests, and whether it gets its work done. One row per client and API.",
     columns("activities"),
     rows={"client": "activity_rows.activities_of_client"},
-    reads={"client": "client:activity!"},
+    reads={"client": "client:activity! client:entry"},
     order_by=("cluster", "client_id", "address", "api"),
     news=itemgetter("state", "errors"),
 )
@@ -163,7 +163,7 @@ HARMS = ResultTable(
     reads={
         "id": "id:refused! id:use id:binding name:binding link:missing client:client",
         "client": "client:client client:named_answer client:refused client:activity client:overdue client:leaderless"
-        " client:unknown_topic client:denied_topic link:answered"
+        " client:unknown_topic client:denied_topic client:entry server:address link:answered"
         " link:missing id:binding id:use id:partition name:binding name:unnumbered link:closed_after"
         " client:closed_on client:request_version client:software client:version_error server:advertised"
         " server:accepts link:unanswered link:midway",

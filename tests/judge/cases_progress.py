@@ -912,6 +912,19 @@ def grp018_fires__nothing_is_committed_and_it_joins_again(lab):
         fetches(lab, [(at + 1, 0, at), (at + 2, at, at)])
 
 
+def grp018_fires__it_joins_again_after_some_tries(lab):
+    """It leaves well, and the group commits on in another partition."""
+    lists_songs(lab, 150)
+    grows(lab, 150)
+    commits(lab, [5, 10], [5, 10])
+    for number, at in enumerate(range(15, 120, 25)):
+        talk = process(lab, at, number, until=at + 20)
+        fetches_offset(lab, at + 0.2, 10)
+        commits(lab, [at + 3], [at], talk=talk, partition=1)
+        leaves(talk, at + 21)
+    fetches(lab, [(at, 10, at) for at in range(20, 140, 4)])
+
+
 def grp018_fires__committed_before_the_capture(lab):
     """The group commits on in another partition."""
     lists_songs(lab, 150)

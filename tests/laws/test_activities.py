@@ -134,16 +134,32 @@ def test_who_is_sent_to_a_broker_that_was_not_captured_is_not_accused_by_its_sil
     dice = Random(seed)
     lab, at = Lab(), 0
     lab.metadata(0)
-    talk = lab.talk(B1, "app", "10.0.0.7")
+    talk, error = lab.talk(B1, "app", "10.0.0.7"), dice.choice((15, 16))
     for _ in range(dice.randint(2, 4)):
-        begins = at + dice.randint(32, 90)
-        for at in range(begins, begins + dice.randint(2, 8)):
-            talk.ask(at, "Heartbeat", 4, {}, {"errorCode": dice.choice((15, 16))})
+        begins = at + dice.randint(40, 90)
+        for at in range(begins, begins + dice.randint(3, 8)):
+            talk.ask(at, "Heartbeat", 4, {}, {"errorCode": error})
     lab.until = at + 60
     assert HURT.isdisjoint(states(lab).values())
     for server in (B2, B3):
         lab.metadata(2, server=server)
     assert states(lab)["app", "10.0.0.7", "Heartbeat"] in HURT
+
+
+@FEW
+@given(seed=SEEDS, others=st.integers(1, 6), every=st.integers(2, 15))
+def test_a_group_that_no_member_gets_into_is_stalled_whoever_else_has_its_client_id(seed, others, every):
+    """A process that ends at the error, and is started again, beside members of other groups that come and go."""
+    dice, lab = Random(seed), Lab()
+    lab.metadata(0)
+    for at in range(1, 150, every):
+        lab.talk(B1, "rdkafka", "10.0.0.7").ask(at, "JoinGroup", 5, {"groupId": "denied"}, {"errorCode": 30})
+    for number in range(others):
+        for at in range(1, 150, dice.randint(1, 9)):
+            talk = lab.talk(B1, "rdkafka", "10.0.0.7")
+            talk.ask(at + dice.random(), "JoinGroup", 5, {"groupId": f"g-{number}"}, {"errorCode": 0})
+    lab.until = 200
+    assert states(lab)["rdkafka", "10.0.0.7", "JoinGroup"] == "stalled"
 
 
 def test_activities_are_the_same_in_any_batches():

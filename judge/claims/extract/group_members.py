@@ -20,7 +20,7 @@ from wirecheck.judge.claims.members import hashed, label_of, of_partition, sets
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, grouped
 
 MEMBER = "member"
-CLASSIC, NEXT, SHARE = "Heartbeat", "ConsumerGroupHeartbeat", "ShareGroupHeartbeat"
+JOIN, CLASSIC, NEXT, SHARE = "JoinGroup", "Heartbeat", "ConsumerGroupHeartbeat", "ShareGroupHeartbeat"
 BY_ID = (NEXT, SHARE)
 LEAVES = -1
 """The member epoch of a member that leaves."""
@@ -28,7 +28,11 @@ PARTITIONS = "assignment.topic_partitions"
 
 
 def claims(batch: Batch) -> Iterator[Rows]:
-    if joined := batch.lines("JoinGroup", "response"):
+    for api in (JOIN, *BY_ID):
+        if answers := batch.lines(api, "response"):
+            group, known = answers.other_column("group_id")
+            yield answers.states("entry", ["@who", group, f"={api}"], known, error=answers["error_code"])
+    if joined := batch.lines(JOIN, "response"):
         limit_ms = np.maximum(joined.other("rebalance_timeout_ms", -1), joined.other("session_timeout_ms", -1))
         led = {"members": (joined.ts_ns, listed_in(joined))}
         yield of_members(joined, "member_id", {"rebalance_timeout_ms": limit_ms}, tally=joined.slots, latest=led)
