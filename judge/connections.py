@@ -217,6 +217,10 @@ AFTER_NS = 60_000_000_000
 IDLE_NS = Limits().idle_ns
 
 
+def ranges_in(advertised: Claim) -> Ranges:
+    return read(advertised["ranges"])
+
+
 class Connections:
     """The connections of a ledger, in one batch."""
 
@@ -247,7 +251,7 @@ class Connections:
     def advertised(self) -> dict[str, dict[str, Ranges]]:
         found: dict[str, dict[str, Ranges]] = {}
         for claim in self.ledger.claims("advertised", "server"):
-            ranges = self.failures.retry(SETTLING, ("server", str(claim.key[:1])), read, claim["ranges"])
+            ranges = self.failures.retry(SETTLING, ("server", str(claim.key[:1])), ranges_in, claim)
             if ranges is not None:
                 found.setdefault(claim["endpoint"], {})[digest(claim["ranges"])] = ranges
         return found
