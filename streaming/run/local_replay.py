@@ -17,7 +17,6 @@ from wirecheck.capture import frames
 from wirecheck.decode.collector_pause import collector_paused
 from wirecheck.decode.connection.exchanges import Exchanges, joined
 from wirecheck.decode.connection.segments import segments
-from wirecheck.decode.peer import Peer
 from wirecheck.streaming.spark.memory import give_back
 from wirecheck.streaming.steps.decode_step import stated_by
 from wirecheck.streaming.steps.follow_step import Bucket
