@@ -9,6 +9,7 @@ connections and with what is known of a cluster, not with the length of a captur
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,6 +28,9 @@ from wirecheck.streaming.steps.settings import Settings
 from wirecheck.streaming.steps.tagged import CLAIMS, Tagged
 from wirecheck.streaming.store.result_tables import from_ipc
 from wirecheck.streaming.store.run_result import LatestRows, Result
+
+if TYPE_CHECKING:
+    from wirecheck.decode.peer import Peer
 
 BATCH_BYTES, BATCH_FILES = 4 << 20, 64
 """Frames files that are followed together, at most: they are held as a whole."""
