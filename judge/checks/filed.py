@@ -35,8 +35,9 @@ def words_about(subject: Subject, kinds: frozenset[str], ledger: Ledger, known: 
     if subject[0] not in TOPIC_SPACES:
         return words(subject[0], kinds)
     near = {subject, *neighbours(subject, ledger)}
-    for one in near - known.keys():
-        known[one] = own_words(one, ledger.claims_of(*one).values())
+    for one in near:
+        if one not in known:
+            known[one] = own_words(one, ledger.claims_of(*one).values())
     return frozenset().union(*(known[one] for one in near))
 
 
