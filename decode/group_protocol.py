@@ -28,6 +28,8 @@ class Subscription(NamedTuple):
     """In which it had them; -1: not stated."""
     content: tuple[tuple[int, int], ...]
     """(offset, length) of what an application or an operator put there: user data, rack, bytes of newer versions."""
+    names: tuple[tuple[int, int], ...] = ()
+    """(offset, length) of the names of topics."""
 
 
 class Assignment(NamedTuple):
@@ -35,6 +37,7 @@ class Assignment(NamedTuple):
 
     topics: tuple[tuple[str, tuple[int, ...]], ...]
     content: tuple[tuple[int, int], ...]
+    names: tuple[tuple[int, int], ...] = ()
 
 
 class _Invalid(Exception):  # noqa: N818 - ends a reading
@@ -44,6 +47,7 @@ class _Invalid(Exception):  # noqa: N818 - ends a reading
 class _Reader:
     def __init__(self, data: bytes) -> None:
         self.data, self.at = data, 0
+        self.names: list[tuple[int, int]] = []
 
     def number(self, width: int) -> int:
         if self.at + width > len(self.data):
@@ -62,6 +66,7 @@ class _Reader:
         text = self.data[self.at : self.at + max(size, 0)]
         if len(text) != size or not LEGAL.fullmatch(text):
             raise _Invalid
+        self.names.append((self.at, size))
         self.at += size
         return text.decode("ascii")
 
@@ -103,7 +108,7 @@ def subscription(data: bytes) -> Subscription | None:
         owned = read.topics() if version >= 1 else ()
         generation = read.number(4) if version >= 2 else -1
         content += read.content(2) if version >= 3 else []
-        return Subscription(topics, owned, generation, (*content, *read.rest(version)))
+        return Subscription(topics, owned, generation, (*content, *read.rest(version)), tuple(read.names))
     except _Invalid:
         return None
 
@@ -117,6 +122,6 @@ def assignment(data: bytes) -> Assignment | None:
             return None
         topics = read.topics()
         content = read.content(4)
-        return Assignment(topics, (*content, *read.rest(version)))
+        return Assignment(topics, (*content, *read.rest(version)), tuple(read.names))
     except _Invalid:
         return None

@@ -182,6 +182,17 @@ def batch_entries(batch: Batch, budget: int) -> tuple[Entries, int]:
     return entries, max(len(part.field), batch.count * RECORD_BYTES) if batch.codec else 0
 
 
+def bodies(batch: Batch) -> tuple[Messages, NDArray[np.int64], Records, NDArray[np.bool_]]:
+    """Of a batch whose checksum is not asked for: its bodies, where in the field each begins, its records, and which of
+    these have no body that can be read. Raises DecodeError.
+    """
+    records = batch.records()
+    table = frames(records, control=batch.control)
+    good = table[:, frame_table.STATUS] == frame_table.OK
+    part = _Part(batch.control, records.field, records.table, table, records.unseen)
+    return _bodies(part, table[good]), table[good, frame_table.BODY_AT], records, ~good
+
+
 @dataclass(frozen=True, slots=True)
 class _Part:
     """One batch: its records and the frame of each."""
