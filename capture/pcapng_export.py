@@ -31,6 +31,7 @@ COLUMNS = ("kind", "cluster", "agent", "source", "frame_no", "ts_ns", "src_ip", 
 SEGMENT = ("tcp_seq", "tcp_ack", "tcp_flags", "tcp_window", "payload", "payload_len", "left_out", "decrypted")
 MOST_PAYLOAD = 65_000  # of one packet: an IP length has 16 bits, and a captured segment may be longer (offloading)
 RAW_IP = 101
+DROPPED_BY_INTERFACE = 5  # option code: isb_ifdrop
 COMMENT, APPLICATION, RESOLUTION = 1, 4, 9  # option codes: opt_comment, shb_userappl, if_tsresol
 TCP = 6
 Place = tuple[str, int]
@@ -91,9 +92,12 @@ def selected(files: Iterable[Path], cluster: str, chosen: set[Pair]) -> pa.Table
     return table.take(pa.array(order))
 
 
-def write(path: Path, table: pa.Table, title: str, comments: Mapping[Place, str], keys: bytes = b"") -> None:
-    """Write selected frames as pcapng, with the lines of a key log if there are. Whole or not at all, mode 0600: it is
-    other people's traffic.
+def write(
+    path: Path, table: pa.Table, title: str, comments: Mapping[Place, str], keys: bytes = b"", *, dropped: int = 0
+) -> None:
+    """Write selected frames as pcapng, with the lines of a key log if there are, and the packets that were lost in
+    capture. Whole or not at all, mode 0600: it is other people's traffic. Where a frame has its `count`, so many bytes
+    at its end were cut off.
 
     Raises OSError.
     """
@@ -104,13 +108,15 @@ def write(path: Path, table: pa.Table, title: str, comments: Mapping[Place, str]
     hidden.unlink(missing_ok=True)  # what a crash left
     try:
         with os.fdopen(os.open(hidden, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600), "wb") as file:
-            write_blocks(file, table, title, comments, keys)
+            write_blocks(file, table, title, comments, keys, dropped=dropped)
         hidden.replace(path)
     finally:
         hidden.unlink(missing_ok=True)
 
 
-def write_blocks(file: BinaryIO, table: pa.Table, title: str, comments: Mapping[Place, str], keys: bytes = b"") -> None:
+def write_blocks(
+    file: BinaryIO, table: pa.Table, title: str, comments: Mapping[Place, str], keys: bytes = b"", *, dropped: int = 0
+) -> None:
     header = options((COMMENT, title.encode()), (APPLICATION, b"wirecheck"))
     file.write(block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1) + header))
     file.write(block(1, struct.pack("<HHI", RAW_IP, 0, 0) + options((RESOLUTION, b"\x09"))))
@@ -121,13 +127,16 @@ def write_blocks(file: BinaryIO, table: pa.Table, title: str, comments: Mapping[
             comment = comments.get((row["source"], row["frame_no"]))
             for number, packet in enumerate(packets(row)):
                 note = options((COMMENT, comment.encode())) if comment and not number else b""
-                file.write(block(6, packet_head(row["ts_ns"], len(packet)) + padded_to_4(packet) + note))
+                seen = packet[: len(packet) - row.get("count", 0)]
+                file.write(block(6, packet_head(row["ts_ns"], len(seen), len(packet)) + padded_to_4(seen) + note))
+    if dropped:
+        file.write(block(5, bytes(12) + struct.pack("<HHQ", DROPPED_BY_INTERFACE, 8, dropped) + bytes(4)))
 
 
-def packet_head(ts_ns: int, size: int) -> bytes:
+def packet_head(ts_ns: int, seen: int, size: int) -> bytes:
     """Before 1970, as a damaged file may say, is 1970: the form knows nothing earlier."""
     high, low = divmod(max(ts_ns, 0), 1 << 32)
-    return struct.pack("<IIIII", 0, high, low, size, size)
+    return struct.pack("<IIIII", 0, high, low, seen, size)
 
 
 def block(kind: int, body: bytes) -> bytes:
