@@ -151,6 +151,7 @@ def write_frames(
     cluster: str,
     *,
     keep_records: bool,
+    batch_headers: bool = False,
     advice: str = "choose another --out",
     on_rows: "Callable[[pa.RecordBatch], None]" = lambda _: None,
 ) -> Any:
@@ -171,6 +172,7 @@ def write_frames(
                     on_progress=advance,
                     on_rows=on_rows,
                     keep_records=keep_records,
+                    batch_headers=batch_headers,
                     key_logs=session.key_logs,
                 )
         except OSError as error:

@@ -130,12 +130,14 @@ def write_frames(
     on_rows: Callable[[pa.RecordBatch], None] = lambda _: None,
     batch_bytes: int = BATCH_BYTES,
     keep_records: bool = False,
+    batch_headers: bool = False,
     key_logs: Sequence[Path] = (),
 ) -> Summary:
     """Capture files into a folder of frames. on_progress gets (bytes of the inputs read, bytes in all), on_rows
     the rows in memory, as `read_frames` gives them.
 
-    Records, secrets and all that is not known to be Kafka are redacted unless keep_records. TLS is decrypted with the
+    Records, secrets and all that is not known to be Kafka are redacted unless keep_records; headers of record batches
+    stay with batch_headers. TLS is decrypted with the
     secrets of `key_logs`, and those that the captures hold.
 
     Raises NothingReadableError, KeyLogError, or OSError when it cannot write (FolderInUseError is one).
@@ -145,7 +147,7 @@ def write_frames(
     stamp = frames.Stamp(cluster, agent)
     capture = _Capture(inputs, stamp, batch_bytes, key_logs)
     spool = Spool(out, stamp, roll_bytes or ROLL_BYTES)
-    redaction = Redaction(capture.secrets, keep_records=keep_records, on_rows=on_rows)
+    redaction = Redaction(capture.secrets, keep_records=keep_records, batch_headers=batch_headers, on_rows=on_rows)
     try:
         for rows in _all_of(capture.rows(on_progress), redaction):
             spool.append(rows)

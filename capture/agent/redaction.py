@@ -36,6 +36,7 @@ class Redaction:
         *,
         keep_records: bool = False,
         in_turn: bool = False,
+        batch_headers: bool = False,
         on_rows: Callable[[pa.RecordBatch], None] = lambda _: None,
     ) -> None:
         """`in_turn`: rows come one interface after the other (`Translation`). `on_rows` gets the rows before anything
@@ -43,7 +44,7 @@ class Redaction:
         """
         self._on_rows = on_rows
         self._secrets, self._key_logs = secrets, key_logs
-        self._trim = None if keep_records else Trim()
+        self._trim = None if keep_records else Trim(batch_headers=batch_headers)
         self._decryption: Decryption | None = None
         self._translation = Translation(in_turn=in_turn)
         self._wire_bytes = self._kept_bytes = self._no_message_bytes = 0

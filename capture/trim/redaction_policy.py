@@ -23,12 +23,14 @@ from wirecheck.decode.columns import tables
 from wirecheck.decode.envelope import ENVELOPE
 from wirecheck.decode.failed import Contents, before_content, contents
 from wirecheck.decode.group_protocol import assignment, subscription
+from wirecheck.decode.holes import laid_out
 from wirecheck.decode.interpret.content import no_text
 from wirecheck.decode.interpret.vectors import bytes_of, vec64
 from wirecheck.decode.layouts.form import Kind, Slot
 from wirecheck.decode.layouts.layout import holds_value
 from wirecheck.decode.layouts.program import Dialect, programs
 from wirecheck.decode.log.metadata_log import TOPIC_ID, TOPIC_NAME
+from wirecheck.decode.log.records import HEADER_BYTES, read_batches
 from wirecheck.decode.log.secrets import LogSecrets
 from wirecheck.decode.message import LENIENT, Projection, Status, decode, decode_as_brokers, only
 from wirecheck.decode.sasl_name import sasl_name
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
 
 Cuts: TypeAlias = tuple[int, int, list[tuple[int, int]]]  # message, offset of the records, secret spans in them
 
-FETCH, FETCH_SNAPSHOT = 1, 59
+PRODUCE, FETCH, FETCH_SNAPSHOT = 0, 1, 59
 _NAME = TOPIC_NAME.encode()
 FIRST_BY_ID = 13  # version of Fetch: topics have names before, ids from there on (KIP-516)
 MOST_SNAPSHOTS = 64  # streams of chunks followed at once
@@ -217,6 +219,31 @@ def is_login(messages: Messages) -> NDArray[np.bool_]:
     return found
 
 
+def without_headers(messages: Messages, spans: Spans) -> Spans:
+    """The spans of records without the headers of their batches."""
+    found: list[tuple[int, int, int, int]] = []
+    for message, offset, length, kind in zip(*(column.tolist() for column in spans), strict=True):
+        whole = messages.span_at[message] == messages.span_at[message + 1]
+        pieces = [(0, length)]
+        if kind == RECORDS and whole and messages.key[message] in {PRODUCE, FETCH}:
+            place = int(messages.at[message]) + offset
+            pieces = _behind_headers(laid_out(messages.data[place : place + length]))
+        found += [(message, offset + begin, end - begin, kind) for begin, end in pieces]
+    columns = np.array(found, np.int64).reshape(-1, 4).T
+    return Spans(columns[0], columns[1], columns[2], columns[3].astype(np.int8))
+
+
+def _behind_headers(records: Field) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    at = 0
+    for batch in read_batches(records).batches:
+        if batch.magic < 2:
+            break
+        found.append((batch.position + HEADER_BYTES, batch.end))
+        at = batch.end
+    return [(begin, end) for begin, end in [*found, (at, len(records))] if begin < end]
+
+
 LENGTH_BYTES = 6  # of a length or count that is wrong: a tag's number and the longest varint
 RECORDS_LENGTH_BYTES = 4  # of records; of a secret nothing
 UNREADABLE = 2  # a kind of spans, beside SECRET and RECORDS: content of malformed messages
@@ -239,6 +266,8 @@ class RedactionPolicy:
 
     principals: bool = True
     """Whether principals may be kept, with their addresses: in any message, in the metadata log, and of a login."""
+    batch_headers: bool = False
+    """Whether headers of record batches are kept, where a message has them whole."""
     left_out: Counter[str] = field(default_factory=Counter)
     """Bytes of messages by reason."""
     _log: LogCuts = field(default_factory=LogCuts)
@@ -254,10 +283,10 @@ class RedactionPolicy:
         spans, status = self._confidential(exchanges, order)
         upto = messages.size.copy()
         unread = np.flatnonzero(status != Status.OK)
-        upto[unread] = _headers(messages, unread)
+        upto[unread] = headers(messages, unread)
         broken = unread[status[unread] >= Status.TRUNCATED]
         if len(broken):
-            understood, inside = _structure(messages.take(broken))
+            understood, inside = structure(messages.take(broken))
             upto[broken] = np.maximum(upto[broken], understood)
             spans = _with_contents(spans, broken, inside)
         self.left_out["unreadable"] += int((messages.size - upto).sum())
@@ -289,7 +318,7 @@ class RedactionPolicy:
         log = carries_log(messages, spans)
         if len(log):
             spans = _with_cuts(spans, log, self._log.cuts(messages.take(log), exchanges.serial[log]))
-        return spans, status
+        return without_headers(messages, spans) if self.batch_headers else spans, status
 
     # --- Envelopes: an answer is read by its request, which was handed out earlier
 
@@ -447,7 +476,7 @@ def _picked(spans: Spans, rows: NDArray[Any]) -> Spans:
     return Spans(spans.message[rows], spans.offset[rows], spans.length[rows], spans.kind[rows])
 
 
-def _structure(messages: Messages) -> tuple[Ints, Contents]:
+def structure(messages: Messages) -> tuple[Ints, Contents]:
     """How much of malformed messages may be kept, so that they are found malformed again, and the content in that."""
     decoded = decode(messages, only({}))
     kinds = np.where(decoded.error_field < 0, -1, _kinds()[decoded.error_field])
@@ -491,7 +520,7 @@ def _kinds_with_secrets() -> frozenset[tuple[int, int]]:
     )
 
 
-def _headers(messages: Messages, rows: Ints) -> Ints:
+def headers(messages: Messages, rows: Ints) -> Ints:
     """Bytes of the headers of these messages, as far as they are plain: with the client id, without tags."""
     return np.array([header_bytes(messages, i) for i in rows.tolist()], np.int64)
 

@@ -63,10 +63,10 @@ CONNECTIONS_A_CALL = 5_000
 class Trim(WaitingRows):
     """One agent's rows."""
 
-    def __init__(self, bounds: Bounds = Bounds(), *, principals: bool = True) -> None:
+    def __init__(self, bounds: Bounds = Bounds(), *, principals: bool = True, batch_headers: bool = False) -> None:
         super().__init__(Follower(early=True))
         self._bounds = bounds
-        self._policy = RedactionPolicy(principals)
+        self._policy = RedactionPolicy(principals, batch_headers)
         self._boundary = Offsets()  # by stream: where its last message or token ends
         self._side = Offsets()  # and which side's it is
         self._given_up = Offsets()  # by stream: end of what is not waited for; it cannot be compared any more
