@@ -28,6 +28,7 @@ BEGIN = {
         "docs/tls.md",
         "docs/why.md",
         "docs/timeline.md",
+        "docs/share-a-capture.md",
         "docs/corpus.md",
         "docs/errors.md",
         "docs/changes.md",

@@ -33,7 +33,7 @@ GROUPS = {
         "diff",
         "explain",
     ),
-    "Get evidence": ("evidence", "score"),
+    "Get evidence": ("evidence", "anonymize", "score"),
     "Monitor a cluster": ("top", "capture", "monitor", "findings"),
     "Set up": ("demo", "doctor", "completion"),
 }

@@ -1,0 +1,1 @@
+"""A capture under other names: what may be shared with a report."""
