@@ -86,8 +86,10 @@ def _sort(ctx: click.Context, _param: click.Parameter, value: str | None) -> Non
     ctx.meta[SORT] = value
 
 
-def _columns(ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
+def _columns(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
     ctx.meta[COLUMNS] = tuple(name for part in (value or "").split(",") if (name := part.strip()))
+    if value is not None and not ctx.meta[COLUMNS]:
+        raise click.BadParameter("names no field", ctx, param)
 
 
 def options(command: Any) -> Any:

@@ -71,3 +71,10 @@ def test_a_field_that_no_row_has_is_one_line_that_names_those_there_are(run, wri
         (line,) = ended.stderr.splitlines()
         assert f"{option}: no row has a field cuont; fields are " in line
         assert "client_id" in line
+
+
+@pytest.mark.parametrize("columns", ["", " , "])
+def test_columns_without_a_name_are_wrong_use(run, writers, columns):
+    ended = run("errors", writers, "--columns", columns)
+    assert ended.exit_code == 2
+    assert "names no field" in ended.stderr
