@@ -4,7 +4,8 @@ Rule: what is asked for again proves nothing alone: a reader at the end of a log
 that replays a topic begins again by design. It counts only while the log has more, for a minute and for longer than
 twice what the group ever took between two commits, and if no commit of the group moves. Of a group that has not
 committed the partition it counts where its members join again each time, where the group commits others of the topic,
-or where nothing behind the offset is asked for.
+or where nothing behind the offset is asked for; not where it looks for the beginning each time, and leaves well or
+gets on elsewhere. Where the group has committed all that there is, nothing waits.
 """
 
 from collections.abc import Iterator
@@ -29,6 +30,7 @@ from wirecheck.judge.checks.progress import (
 )
 from wirecheck.judge.checks.shapes import brokers_of, clock, end_ns, resting_on, slots, start_ns
 from wirecheck.judge.claims.claim import LEAST, Claim, Subject
+from wirecheck.judge.claims.extract.positions import EARLIEST
 from wirecheck.judge.claims.outcomes import SLOT_NS
 from wirecheck.judge.results.finding import Evidence, Number
 from wirecheck.judge.thresholds import SECOND_NS
@@ -118,8 +120,12 @@ def groups_of(one: Reader, context: CheckContext, group: Group) -> Iterator[tupl
 def reads_for(reads: str, members: list[Claim], again: Again, partition: int, log: Log) -> bool:
     """Whether a group gets no further meanwhile with this partition, which its member reads for it."""
     done = [claim for claim in log.current("committed", partition) if claim["group"] == reads]
-    commits = log.since_born(done)
+    commits, restored = log.since_born(done), restored_to(reads, partition, log)
+    if max(greatest(commits), restored) >= greatest(log.end(partition)):
+        return False  # nothing waits for the group
     if not commits:
+        if restored > again.offset or reads_all_by_design(reads, again, partition, log):
+            return False
         mine = [one for one in members if (one["client_id"], one["host"]) == again.reader.who]
         assigned = [one for one in mine if "assigned" in one.peak]
         if assigned and not any(holds(one, partition, log) for one in assigned):
@@ -131,6 +137,23 @@ def reads_for(reads: str, members: list[Claim], again: Again, partition: int, lo
     if any(value != done_to and slot > again.slots[0] for slot, value in commits) or again.offset < before:
         return False
     return again.lasts_ns >= 2 * longest_gap(commits, again.slots[0]) * SLOT_NS
+
+
+def restored_to(reads: str, partition: int, log: Log) -> int:
+    """How far a group had committed the partition before."""
+    return greatest(log.since_born(one for one in log.current("restored", partition) if one["group"] == reads))
+
+
+def reads_all_by_design(reads: str, again: Again, partition: int, log: Log) -> bool:
+    """Whether a reader looks for the beginning of the log each time, and its group gets on in other partitions or
+    leaves well each time: a cache that is filled, or a job that reads all there is.
+    """
+    client_id, host = again.reader.who
+    every = [one for one in log.current("sought", partition) if (one["client_id"], one["host"]) == again.reader.who]
+    begins = sum(one.count for one in every if one["timestamp"] == EARLIEST)
+    left = log.context.claims("left", log.group, "client", client_id or "", host)
+    leaves = sum(claim.count for claim in left if claim["group"] == reads)
+    return not again.only and begins >= ROUNDS and (leaves >= ROUNDS or commits_on(reads, again.slots[0], log))
 
 
 def holds(member: Claim, partition: int, log: Log) -> bool:

@@ -963,6 +963,59 @@ def grp018_near_miss__it_replays_the_topic(lab):
     fetches(lab, [step for at in range(20, 120, 7) for step in ((at, 0, at), (at + 1, at, at))])
 
 
+def is_quiet(lab, end, until=150):
+    """The log has no more than that."""
+    lists_songs(lab, until)
+    fetches(lab, [(at, end, end) for at in range(3, until, 5)], client_id="other", host="10.0.0.8")
+    return process(lab, 2, 1, until=until)
+
+
+def grp018_near_miss__the_last_record_is_looked_at(lab):
+    """By another reader of the same client ID; the group has committed all that there is."""
+    is_quiet(lab, 100)
+    commits(lab, [5, 10], [99, 100])
+    fetches(lab, [step for at in range(20, 140, 8) for step in ((at, 99, 100), (at + 1, 100, 100))])
+
+
+def grp018_near_miss__a_topic_of_one_record(lab):
+    """A cache is filled from it again and again."""
+    is_quiet(lab, 1)
+    commits(lab, [5], [1])
+    fetches(lab, [step for at in range(20, 140, 8) for step in ((at, 0, 1), (at + 1, 1, 1))])
+
+
+def grp018_near_miss__what_was_committed_before_the_capture(lab):
+    """A cache of the same client ID; the group gets on in another partition."""
+    lists_songs(lab, 150)
+    grows(lab, 150)
+    process(lab, 2, 1, until=150)
+    fetches_offset(lab, 2.2, 18)
+    commits(lab, range(5, 140, 5), range(5, 140, 5), partition=1)
+    fetches(lab, [step for at in range(20, 140, 8) for step in ((at, 0, at), (at + 1, at, at))])
+
+
+def grp018_near_miss__it_looks_for_the_beginning_each_time(lab):
+    """The same, in a capture that begins after the group had its offsets."""
+    lists_songs(lab, 150)
+    grows(lab, 150)
+    process(lab, 2, 1, until=150)
+    commits(lab, range(5, 140, 5), range(5, 140, 5), partition=1)
+    for at in range(20, 140, 8):
+        lists_offset(lab, at - 0.5, 0, -2)
+        fetches(lab, [(at, 0, at), (at + 1, at, at)])
+
+
+def grp018_near_miss__a_job_that_reads_all_there_is(lab):
+    """It commits nothing, and leaves well each time."""
+    lists_songs(lab, 150)
+    grows(lab, 150)
+    for number, at in enumerate(range(10, 130, 14)):
+        talk = process(lab, at, number, until=at + 6)
+        lists_offset(lab, at + 0.5, 0, -2)
+        fetches(lab, [(at + 1, 0, at), (at + 2, at, at)])
+        leaves(talk, at + 7)
+
+
 def grp018_near_miss__of_a_group_that_reads_another_topic(lab):
     """A client of the same name, whose group runs every 20 s, beside a reader without a group."""
     lists_songs(lab, 150)

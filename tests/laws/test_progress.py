@@ -12,6 +12,7 @@ from tests.judge.cases_progress import (
     fetches,
     follows,
     grows,
+    is_quiet,
     leaves,
     listed,
     lives,
@@ -140,3 +141,15 @@ def test_a_reader_that_comes_back_to_one_offset_is_named_however_often(every, ah
     rounds = range(20 + later, 180, every)
     fetches(lab, [step for at in rounds for step in ((at, 10, at), (at + every / 2, 10 + ahead, at))])
     assert [found["client_ids"] for found in lab.findings("GRP018")] == [["reader"]]
+
+
+@FEW
+@given(st.integers(1, 9), st.integers(1, 100), st.integers(1, 3), st.integers(0, 8))
+def test_nothing_waits_for_a_group_that_has_committed_all(every, end, before, later):
+    """Whatever another reader of its client ID looks at again, from the last record back."""
+    lab = Lab()
+    is_quiet(lab, end, 200)
+    commits(lab, [5], [end])
+    asked = range(20 + later, 180, every)
+    fetches(lab, [step for at in asked for step in ((at, max(end - before, 0), end), (at + every / 2, end, end))])
+    assert not lab.findings("GRP018")
