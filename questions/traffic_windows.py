@@ -29,12 +29,12 @@ from wirecheck.questions.traffic import (
 from wirecheck.wording import NS_PER_S
 
 if TYPE_CHECKING:
-    from wirecheck.decode.connection.exchanges import Connection, Exchanges
+    from wirecheck.decode.connection.exchanges import Exchanges
     from wirecheck.decode.message import Decoded
 
 MINUTE_NS = 60 * NS_PER_S
 REFUSED_ALONE = 1_000
-"""Refused connections that are kept of one cell."""
+"""Minutes, hosts and addresses of refused connections that are kept of one cell."""
 
 
 class MinuteChunk(Chunk):
@@ -85,8 +85,15 @@ class Windows(Traffic):
                 getattr(found.setdefault(minute, Minute()), name)[client_id, host, more] = one
         return found
 
-    def refused_connections(self) -> list[Connection]:
-        return [one for one in self.connections.values() if is_refused(one)][:REFUSED_ALONE]
+    def refused_connections(self) -> dict[tuple[int, str, str], Count]:
+        """By minute, host and address."""
+        found: dict[tuple[int, str, str], Count] = {}
+        for one in sorted(self.connections.values(), key=lambda one: one.started_ns):
+            key = one.started_ns // MINUTE_NS, one.client.host, str(one.server)
+            if is_refused(one) and (key in found or len(found) < REFUSED_ALONE):
+                last_ns = one.last_ns if one.unlisted else one.started_ns
+                found.setdefault(key, Count()).seen(max(1, one.unlisted), one.started_ns, last_ns)
+        return found
 
 
 def divided(host: str) -> tuple[int, str]:

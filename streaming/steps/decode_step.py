@@ -115,6 +115,7 @@ def counted(exchanges: Exchanges, settings: Settings) -> Part:
     try:
         decoded = read_exchanges(exchanges, settings.dialects)
         tables = exchanges_table(exchanges, decoded, settings)
+        tables |= window_rows(exchanges, decoded, of_others=True) if settings.by_minute else {}
         return [*unlisted.claims(exchanges, decoded)], tables, Counts()
     except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
         return [set_aside(exchanges, error)], {}, Counts()

@@ -6,6 +6,7 @@ was asked on one without rows stays with its connection, and counts for its clie
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,12 +15,18 @@ from wirecheck.decode.connection.exchanges import Connection, Exchanges
 from wirecheck.decode.connection.segments import bucket_of, class_of
 from wirecheck.decode.peer import NO_PORT, Peer
 from wirecheck.judge.claims.unlisted import FACTS
+from wirecheck.questions.error_rows import is_refused
 
 MOST = 4
 """Of one class: 1,024 connections without a request, and as many with one."""
 MOST_FRAMES = 64
 """A connection with more frames than that pays for its rows itself."""
+MOST_WAYS = 64
+"""From one host to one address, whose refused connections are one: what is down is known by them."""
 OTHERS = Peer("others", NO_PORT)
+REFUSING = Peer("others that refuse", NO_PORT)
+Kind = tuple[str, Peer, Peer]
+"""Protocol, client and server of connections that count together."""
 Key = tuple[int, int]
 Class = tuple[int, bool]
 """Of its addresses, and whether it has requests: silent connections leave those with requests their rows."""
@@ -49,10 +56,9 @@ class UnansweredConnections:
         ]
         places = np.cumsum(stay) - 1
         over = [number for number, stays in enumerate(stay) if not stays and learned.connections[number].over]
-        for protocol in sorted({learned.connections[number].protocol for number in over}):
-            of_protocol = [number for number in over if learned.connections[number].protocol == protocol]
-            places[of_protocol] = len(shown)
-            shown.append(together([learned.connections[number] for number in of_protocol]))
+        for kind, numbers in sorted(kinds_of(learned.connections, over).items(), key=str):
+            places[numbers] = len(shown)
+            shown.append(together([learned.connections[number] for number in numbers], *kind[1:]))
         return replace(learned, connections=tuple(shown), connection=places.astype(np.int32)[learned.connection])
 
     def _listing(self, one: Connection, speaking: bool) -> bool:
@@ -76,12 +82,30 @@ class UnansweredConnections:
         return sorted(self._counts.items()), sorted(self._listed)
 
 
-def together(some: list[Connection]) -> Connection:
+def kinds_of(connections: Sequence[Connection], over: list[int]) -> dict[Kind, list[int]]:
+    """Their numbers by what they are one as."""
+    found: dict[Kind, list[int]] = {}
+    ways: set[tuple[Peer, Peer]] = set()
+    for number in over:
+        one = connections[number]
+        way = OTHERS, OTHERS
+        if is_refused(one):
+            way = Peer(one.client.host, NO_PORT), one.server
+            if way not in ways and len(ways) >= MOST_WAYS:
+                way = OTHERS, REFUSING
+            else:
+                ways.add(way)
+        found.setdefault((one.protocol, *way), []).append(number)
+    return found
+
+
+def together(some: list[Connection], client: Peer, server: Peer) -> Connection:
     """Connections of one protocol as one."""
     sums = {name: sum(getattr(one, name) for one in some) for name in FACTS}
-    started_ns, last_ns = min(one.started_ns for one in some), max(one.last_ns for one in some)
+    started_ns = min(one.started_ns for one in some)
+    last_ns = max(one.started_ns if is_refused(one) else one.last_ns for one in some)
     return replace(
-        some[0], client=OTHERS, server=OTHERS, started_ns=started_ns, last_ns=last_ns, unlisted=len(some), **sums
+        some[0], client=client, server=server, started_ns=started_ns, last_ns=last_ns, unlisted=len(some), **sums
     )
 
 

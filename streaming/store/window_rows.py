@@ -5,12 +5,14 @@ tables are read.
 """
 
 from collections.abc import Iterator, Mapping
+from itertools import starmap
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from wirecheck.decode.connection.exchanges import Connection, Exchanges
+from wirecheck.decode.connection.exchanges import Exchanges
 from wirecheck.decode.message import Decoded
 from wirecheck.decode.peer import Peer
 from wirecheck.questions.error_rows import CONNECT, REFUSED
@@ -27,8 +29,10 @@ BUCKETS = {"latencies": "latencies", "broker_latencies": "in_broker", "network_l
 """Columns, and what they are called where they are counted."""
 
 
-def window_rows(exchanges: Exchanges, decoded: Decoded) -> dict[str, pa.Table]:
-    """The tables that have rows."""
+def window_rows(exchanges: Exchanges, decoded: Decoded, *, of_others: bool = False) -> dict[str, pa.Table]:
+    """The tables that have rows. `of_others`: of a cell's connections that have no rows of their own, which are not
+    looked through for refused ones again.
+    """
     windows = Windows()
     windows.count_cell(exchanges, decoded)
     rows: dict[str, list[Row]] = {REQUESTS: [], ERRORS: [], USES: []}
@@ -36,16 +40,18 @@ def window_rows(exchanges: Exchanges, decoded: Decoded) -> dict[str, pa.Table]:
         rows[REQUESTS] += requests(minute, number)
         rows[ERRORS] += errors(minute, number)
         rows[USES] += uses(minute, number)
-    rows[ERRORS] += map(refused, windows.refused_connections())
-    return {name: table_of(name, named(every, exchanges)) for name, every in rows.items() if every}
+    if not of_others:
+        rows[ERRORS] += starmap(refused, windows.refused_connections().items())
+    part = "others|" if of_others else ""
+    return {name: table_of(name, named(every, exchanges, part)) for name, every in rows.items() if every}
 
 
-def named(rows: list[Row], exchanges: Exchanges) -> Iterator[Row]:
+def named(rows: list[Row], exchanges: Exchanges, part: str) -> Iterator[Row]:
     """With their identity: that of the cell, by its first message, and their place in it."""
     begin_ns = int(exchanges.ts_ns.min()) if len(exchanges) else 0
     cell = f"{exchanges.connections[0].name}|{begin_ns}" if exchanges.connections else str(begin_ns)
     for place, row in enumerate(rows):
-        yield {"id": f"{exchanges.label}|{cell}|{place}", "revision": 1, "label": exchanges.label, **row}
+        yield {"id": f"{exchanges.label}|{part}{cell}|{place}", "revision": 1, "label": exchanges.label, **row}
 
 
 def of_minute(number: int, key: Any, one: Count) -> Row:
@@ -88,12 +94,12 @@ def errors(minute: Minute, number: int) -> Iterator[Row]:
         }
 
 
-def refused(one: Connection) -> Row:
-    """A connection that a server refused."""
-    times = dict.fromkeys(("time", "first_seen", "last_seen"), one.started_ns)
-    count = max(1, one.unlisted)
-    where = {"client_id": None, "host": one.client.host, "api": CONNECT, "topic": "", "error": REFUSED, "follower": -1}
-    return {**times, **where, "count": count, "servers": [{"server": str(one.server), "count": count}]}
+def refused(key: tuple[int, str, str], one: Count) -> Row:
+    """Connections that a server refused."""
+    minute, host, server = key
+    times = {"time": minute * MINUTE_NS, "first_seen": one.first_ns, "last_seen": one.last_ns}
+    where = {"client_id": None, "host": host, "api": CONNECT, "topic": "", "error": REFUSED, "follower": -1}
+    return {**times, **where, "count": one.count, "servers": [{"server": server, "count": one.count}]}
 
 
 def uses(minute: Minute, number: int) -> Iterator[Row]:
@@ -125,7 +131,7 @@ def traffic_in(out: Path, result: Result, since_ns: int = 0, until_ns: int = 1 <
     for row in result.totals():
         if row["measure"] == BROKER_AT:
             found.brokers[row["detail"]] = row["count"] - 1
-    for row in result.rows["clients"]:
+    for row in sorted(result.rows["clients"], key=itemgetter("last_seen")):
         software = " ".join(filter(None, (row["software_name"], row["software_version"])))
         if software:
             found.software[row["client_id"], row["address"]] = software
@@ -168,6 +174,8 @@ def know_connections(traffic: Traffic, coverage: list[Row]) -> None:
             client, _, server = row["connection"].partition(">")
             if one := refused.get((Peer.of(client).host, server)):
                 one.connections += row["count"]
+    for one in refused.values():
+        one.connections = max(one.connections, one.count.count)  # not all have rows of their own
     for call, calls in traffic.calls.items():
         if calls.latencies and (one := refused.get((call.host, call.server))):
             one.answered_ns = max(one.answered_ns, calls.last_ns)

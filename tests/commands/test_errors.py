@@ -10,8 +10,10 @@ import shutil
 import pytest
 
 import wirecheck
+from tests.build import plain
 from tests.commands.test_changes import capture
 from tests.questions.test_traffic import SECOND, fetch, produce, talking
+from tests.traffic import Talk
 from wirecheck.commands import names
 
 
@@ -59,6 +61,27 @@ def test_results_answer_as_the_capture_does_and_by_time(run, failing, tmp_path):
     assert len(during.splitlines()) == 2
     assert run("errors", tmp_path / "verdict", "--since", "22:20", "--format", "json").stdout == ""
     assert run("errors", failing, "--since", "22:13").exit_code == 2
+
+
+@pytest.mark.parametrize("speaks", [True, False], ids=["closed on", "refused"])
+def test_results_count_connections_that_have_no_rows_of_their_own(run, tmp_path, speaks):
+    talks = [
+        Talk(("10.0.4.12", 2000 + number), ts_ns=Talk().ts_ns + number * SECOND // 20).open() for number in range(1600)
+    ]
+    asked = plain("Metadata", "request", 9, {"topics": []}, {"correlationId": 7, "clientId": "c"})
+    for talk in talks:
+        if speaks:
+            talk.request(asked)
+        else:
+            del talk.segments[1:]
+        talk.reset()
+    talks.append(talking(("10.0.4.13", 40000)))
+    produce(talks[-1], 1, 3, client_id="shop")
+    path = capture(tmp_path, *talks)
+    run("replay", path, "--out", tmp_path / "verdict")
+    of_capture = run("errors", path, "--all", "--format", "json").stdout
+    assert max(json.loads(line)["count"] for line in of_capture.splitlines()) == 1600
+    assert run("errors", tmp_path / "verdict", "--all", "--format", "json").stdout == of_capture
 
 
 def test_a_line_says_what_fails_for_whom_and_how_often(run, failing):
