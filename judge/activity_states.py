@@ -153,16 +153,27 @@ def activities(
     ]
 
 
+HEARTBEAT = "Heartbeat"
+"""Granted to who is in its group."""
+
+
 def stalled_groups(entries: Iterable[Claim], settings: Settings) -> dict[str, Streak]:
-    """By API the longest streak of a group that no member of the client gets into, where it gets into others."""
+    """By API the longest streak of a group that no member of the client gets into, where it has others. Of one group
+    alone all that the client does shows more: heartbeats are granted where a response to JoinGroup was not captured.
+    """
     by_group: dict[tuple[str, str], list[Claim]] = {}
     for claim in entries:
         by_group.setdefault((claim["api"], claim["group"]), []).append(claim)
     found: dict[str, list[Streak]] = {}
-    for (api, _), claims in by_group.items():
+    if len({group for _, group in by_group}) < 2:
+        return {}
+    for (api, group), claims in by_group.items():
+        if api == HEARTBEAT:
+            continue
         outcomes = together(claims)
+        lives = together(by_group[HEARTBEAT, group]).runs({SUCCESS}) if (HEARTBEAT, group) in by_group else ()
         unruly = [code for code in outcomes.codes() if is_bad(code) and not_rejection(api, outcome_name(code)) is None]
-        every = streaks(outcomes, unruly) if unruly else []
+        every = streaks(with_unknown(outcomes, unruly, lives), unruly) if unruly else []
         found.setdefault(api, []).extend(one for one in every if is_stalled(one, settings))
     return {api: longest for api, every in found.items() if (longest := longest_of(every)) is not None}
 

@@ -162,6 +162,25 @@ def test_a_group_that_no_member_gets_into_is_stalled_whoever_else_has_its_client
     assert states(lab)["rdkafka", "10.0.0.7", "JoinGroup"] == "stalled"
 
 
+@FEW
+@given(error=st.sampled_from((23, 30, 81)), others=st.integers(0, 3))
+def test_a_member_whose_join_was_answered_unseen_is_not_accused(error, others):
+    """Rolling changes of an assignor, with a response of each round that was not captured."""
+    lab = Lab()
+    lab.metadata(0)
+    talk = lab.talk(B1, "rdkafka", "10.0.0.7")
+    for begin in (10, 100):
+        for at in (begin, begin + 1):
+            talk.ask(at, "JoinGroup", 5, {"groupId": "g"}, {"errorCode": error})
+        talk.ask(begin + 2, "JoinGroup", 5, {"groupId": "g"}, outcome=RESPONSE_UNSEEN)
+        for at in range(begin + 3, begin + 80, 3):
+            talk.ask(at, "Heartbeat", 4, {"groupId": "g"}, {"errorCode": 0})
+    for number in range(others):
+        lab.talk(B1, "rdkafka", "10.0.0.7").ask(5, "JoinGroup", 5, {"groupId": f"g-{number}"}, {"errorCode": 0})
+    lab.until = 200
+    assert HURT.isdisjoint(states(lab).values())
+
+
 def test_activities_are_the_same_in_any_batches():
     lab = busy(Random(7), share=0.9)
     exchanges, _ = exchanged(*lab.talks)

@@ -28,7 +28,7 @@ PARTITIONS = "assignment.topic_partitions"
 
 
 def claims(batch: Batch) -> Iterator[Rows]:
-    for api in (JOIN, *BY_ID):
+    for api in (JOIN, CLASSIC, *BY_ID):
         if answers := batch.lines(api, "response"):
             group, known = answers.other_column("group_id")
             yield answers.states("entry", ["@who", group, f"={api}"], known, error=answers["error_code"])
