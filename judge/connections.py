@@ -286,15 +286,16 @@ class Connections:
         """When its connections carried requests, and when they lacked bytes: all of them at once, as each is put in
         order with all that are known.
         """
-        for one in busy[:1]:
-            if one.identity not in self.ledger.claims_of(*link):
-                self.ledger.absorb(Claim("busy", one.key, one.first, peak={"spans": [], "gaps": []}))
-            known = self.ledger.claims_of(*link)[one.identity]
-            known.first = min(known.first, *(other.first for other in busy))
-            known.last = max(known.last, *(other.last for other in busy))
-            for what in ("spans", "gaps"):
-                known.peak[what] = united(known.peak[what], (span for other in busy for span in other.peak[what]))
-            self.ledger.rewrite(link)
+        if not busy:
+            return
+        if busy[0].identity not in self.ledger.claims_of(*link):
+            self.ledger.absorb(Claim("busy", busy[0].key, busy[0].first, peak={"spans": [], "gaps": []}))
+        known = self.ledger.claims_of(*link)[busy[0].identity]
+        known.first = min(known.first, *(one.first for one in busy))
+        known.last = max(known.last, *(one.last for one in busy))
+        for what in ("spans", "gaps"):
+            known.peak[what] = united(known.peak[what], (span for one in busy for span in one.peak[what]))
+        self.ledger.rewrite(link)
 
     def settles_ns(self, connection: Subject) -> int | None:
         """When a connection settles, as far as is known now; None where nothing is known of one."""

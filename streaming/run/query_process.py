@@ -105,7 +105,7 @@ class QueryProcess:
                     on_progress(done, total)
                 case {"run": run, "archiving": archiving}:
                     self.archiving = archiving
-                    return Result.read(out, run)
+                    return Result.read(out, run).read_whole()
                 case {"wrong": text}:
                     raise QueryError(text)
         code = self._process.wait()

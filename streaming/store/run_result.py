@@ -91,6 +91,12 @@ class Result:
         rows = MadeRows(lambda table: list(last(revisions(out, table, run))) if table in tables else [])
         return cls.of_open(rows, whole={*tables} >= CAUSES)
 
+    def read_whole(self) -> "Result":
+        """All its tables, now: the folder that they are in may go."""
+        for table in IN_RESULT:
+            self.rows.setdefault(table, self.rows[table])
+        return self
+
     @classmethod
     def latest(cls, out: Path, tables: Collection[str] = IN_RESULT) -> "Result":
         """The run that wrote last. Raises LookupError where no run wrote anything."""

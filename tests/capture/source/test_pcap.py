@@ -365,6 +365,11 @@ def segments(draw):
     )
 
 
+def copied(segment):
+    """What a packet and its copy under a translated address have alike: of these one is left out."""
+    return segment.seq, segment.ack, segment.flags, segment.payload
+
+
 def canonical(address):
     """The text that inet_ntop makes: ipaddress writes embedded IPv4 differently."""
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
@@ -372,7 +377,7 @@ def canonical(address):
 
 
 @settings(examples(30, deep=60), suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(given_segments=st.lists(segments(), max_size=12), big=st.booleans(), ng=st.booleans())
+@given(given_segments=st.lists(segments(), max_size=12, unique_by=copied), big=st.booleans(), ng=st.booleans())
 def test_what_was_written_is_read(given_segments, big, ng, written):
     order = ">" if big else "<"
     packets = t.packets(given_segments)
