@@ -9,23 +9,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wirecheck.commands import completion, names, options
+from wirecheck.commands.counted_traffic import show_traffic
 from wirecheck.commands.ending import Stop
 from wirecheck.commands.listing import (
     Cells,
     Listing,
     Row,
     inputs_argument,
-    need_messages,
-    need_no_times,
     note_hidden,
     options_of_rows,
 )
 from wirecheck.commands.screen import tell
-from wirecheck.commands.units import need_order
 from wirecheck.document import document
-from wirecheck.session.frame_tables import capture_frames
-from wirecheck.session.inputs import result_folder
-from wirecheck.session.results import need_whole, traffic_of
 from wirecheck.session.subjects import clients_first, close_to, of_broker, unknown
 from wirecheck.wording import broker_name, client_name, clock, plural
 
@@ -72,9 +67,8 @@ def errors(
         jq 'select(.effect == "login failed")'
     """
     from wirecheck.questions.error_rows import error_rows
-    from wirecheck.questions.traffic import Traffic
 
-    def show(traffic: Traffic, basis: str) -> None:
+    def show(traffic: "Traffic", basis: str) -> None:
         need_seen(asked, traffic)
         found = [row for row in clients_first(error_rows(traffic)) if is_chosen(row, asked)]
         whole = form != "text"
@@ -88,18 +82,7 @@ def errors(
             hidden = {"of brokers (--brokers)": len(found) - len(mine), "routine (--all)": len(mine) - len(shown)}
             note_hidden(summary(shown), hidden, basis)
 
-    folder, times = result_folder(inputs), (asked["since"], asked["until"])
-    need_order(*times)
-    if folder is not None:
-        kept, coverage = traffic_of(options.session(), folder, ports, times)
-        show(kept, f"{plural(coverage.messages, 'message')}, {coverage.decoded_messages:,} decoded")
-        need_whole(coverage, strict=strict)
-        return
-    need_no_times(*times)
-    with capture_frames(options.session(), inputs, strict=strict) as frames:
-        found = Traffic(dialects=options.dialects()).read(frames, ports)
-        need_messages(found, inputs)
-        show(found, found.text())
+    show_traffic(inputs, ports, (asked["since"], asked["until"]), show, strict=strict)
 
 
 def is_chosen(row: "ErrorRow", asked: dict[str, Any]) -> bool:

@@ -8,24 +8,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wirecheck.commands import names, options
+from wirecheck.commands.counted_traffic import show_traffic
 from wirecheck.commands.listing import (
     Cells,
     Listing,
     inputs_argument,
-    need_messages,
-    need_no_times,
     note_hidden,
     options_of_rows,
 )
-from wirecheck.commands.units import need_order
 from wirecheck.document import document
-from wirecheck.session.frame_tables import capture_frames
-from wirecheck.session.inputs import result_folder
-from wirecheck.session.results import need_whole, traffic_of
 from wirecheck.wording import client_name, plural
 
 if TYPE_CHECKING:
     from wirecheck.questions.latency_rows import LatencyRow
+    from wirecheck.questions.traffic import Traffic
 
 
 @click.command(cls=options.Sections, short_help="List how long clients wait for answers.")
@@ -62,9 +58,8 @@ def latency(
     """
     from wirecheck.client_ids import is_internal
     from wirecheck.questions.latency_rows import latency_rows
-    from wirecheck.questions.traffic import Traffic
 
-    def show(traffic: Traffic, basis: str) -> None:
+    def show(traffic: "Traffic", basis: str) -> None:
         found = [row for row in latency_rows(traffic) if is_chosen(row, asked)]
         mine = [row for row in found if brokers or form != "text" or not is_internal(row.client_id)]
         whole = every or form != "text" or asked["api"] is not None
@@ -74,18 +69,7 @@ def latency(
             hidden = {"of brokers (--brokers)": len(found) - len(mine), "that wait (--all)": len(mine) - len(shown)}
             note_hidden(plural(len(shown), "row"), hidden, basis)
 
-    folder, times = result_folder(inputs), (asked["since"], asked["until"])
-    need_order(*times)
-    if folder is not None:
-        kept, coverage = traffic_of(options.session(), folder, ports, times)
-        show(kept, f"{plural(coverage.messages, 'message')}, {coverage.decoded_messages:,} decoded")
-        need_whole(coverage, strict=strict)
-        return
-    need_no_times(*times)
-    with capture_frames(options.session(), inputs, strict=strict) as frames:
-        read = Traffic(dialects=options.dialects()).read(frames, ports)
-        need_messages(read, inputs)
-        show(read, read.text())
+    show_traffic(inputs, ports, (asked["since"], asked["until"]), show, strict=strict)
 
 
 def is_chosen(row: "LatencyRow", asked: dict[str, Any]) -> bool:
