@@ -30,9 +30,12 @@ def answers(
     if out is not None and inputs:
         raise ArgumentError(NOT_BOTH)
     if (folder := out or result_folder(inputs)) is not None:
-        found = results_in(session, folder)
-        if agreement:
-            need_kept(folder, "api_versions", found)
+        if not agreement:
+            return results_in(session, folder)
+        from wirecheck.streaming.store.run_result import IN_RESULT
+
+        found = results_in(session, folder, tables=IN_RESULT)
+        need_kept(folder, "api_versions", found)
         return found
     if not inputs:
         raise ArgumentError("give pcaps, folders of frames, or the --out folder of a replay or a monitor")
@@ -70,10 +73,10 @@ def need_kept(folder: Path, table: str, found: "Result") -> None:
 def latest(session: Session, out: Path, tables: tuple[str, ...] = ()) -> "Result":
     """The result tables, or these, of the run that wrote last. Raises LookupError where there are none."""
     with session.progress("reading"):
-        from wirecheck.streaming.store.run_result import IN_RESULT, Result
+        from wirecheck.streaming.store.run_result import USUAL, Result
 
-        found = Result.latest(out, tables or IN_RESULT)
-    if not tables and not found.rows["coverage"] and any(found.rows.values()):
+        found = Result.latest(out, tables or USUAL)
+    if {*(tables or USUAL)} >= {*USUAL} and not found.rows["coverage"] and any(found.rows.values()):
         from wirecheck.streaming.store.result_damage import DamagedResultError
 
         raise DamagedResultError(f"{out}/coverage", "the table has no rows, while others have")

@@ -18,7 +18,7 @@ from wirecheck.judge.claims.claim import Sighting, Subject
 from wirecheck.judge.claims.kinds import SPACES
 from wirecheck.judge.failures import SORTING, failure
 from wirecheck.judge.results.finding import Evidence, finding, identity
-from wirecheck.judge.results.judged_tables import API_VERSIONS, FINDINGS, JUDGED, TOPIC_STATEMENTS
+from wirecheck.judge.results.judged_tables import FINDINGS, JUDGED, OF_AGREEMENT
 from wirecheck.judge.results.result_table import Body, ResultRow
 from wirecheck.judge.topology.clusters import Group
 
@@ -35,8 +35,6 @@ ROWS: Mapping[str, list[tuple[str, Rows]]] = {
     space: [(table.name, function_of(table.rows[space])) for table in JUDGED if space in table.rows] for space in SPACES
 }
 """By space of the ledger: the tables that its subjects make rows of, and how."""
-
-OF_AGREEMENT = TOPIC_STATEMENTS.name, API_VERSIONS.name
 
 NEWS = {table.name: table.news for table in JUDGED if table.news is not None}
 """By table the part of a row of which each change is emitted at once."""

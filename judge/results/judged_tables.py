@@ -198,6 +198,8 @@ COVERAGE = ResultTable(
     },
 )
 """The JSON has its sums."""
+OF_AGREEMENT = (TOPIC_STATEMENTS.name, API_VERSIONS.name)
+"""Many rows, which only the table of agreement needs."""
 JUDGED = (
     FINDINGS,
     TOPICS,

@@ -94,7 +94,7 @@ class QueryProcess:
             os.killpg(self._process.pid, signal.SIGKILL)
 
     def _listen(self, out: Path, on_progress: Progress) -> "Result":
-        from wirecheck.streaming.store.run_result import Result
+        from wirecheck.streaming.store.run_result import IN_RESULT, Result
 
         assert self._process.stdout is not None
         for line in self._process.stdout:
@@ -105,7 +105,7 @@ class QueryProcess:
                     on_progress(done, total)
                 case {"run": run, "archiving": archiving}:
                     self.archiving = archiving
-                    return Result.read(out, run).read_whole()
+                    return Result.read(out, run, IN_RESULT)
                 case {"wrong": text}:
                     raise QueryError(text)
         code = self._process.wait()

@@ -24,6 +24,7 @@ from wirecheck.judge.results.judged_tables import (
     CLUSTERS,
     FINDINGS,
     HARMS,
+    OF_AGREEMENT,
     RECREATIONS,
     TOPIC_STATEMENTS,
     TOPICS,
@@ -66,6 +67,8 @@ UNASSIGNED = ("unassigned_endpoints", "unassigned_topics", "unassigned_clients")
 """Measures of what is of no known cluster; the JSON names so many of each."""
 OTHERS, MOST_DETAILS = "(others)", 100
 IN_RESULT = tuple(name for name, table in TABLES.items() if table.in_result)
+USUAL = tuple(name for name in IN_RESULT if name not in OF_AGREEMENT)
+"""Those that a verdict needs."""
 BOUNDED = tuple(name for name, table in TABLES.items() if table.bounded)
 """Tables whose row `others` counts rows that were not kept. The row `others` of findings is a finding of a check."""
 CAUSES = frozenset({"findings", "harms"})
@@ -86,19 +89,13 @@ class Result:
     """Coverage by measure and detail, where its rows need not be made for that."""
 
     @classmethod
-    def read(cls, out: Path | str, run: str, tables: Collection[str] = IN_RESULT) -> "Result":
+    def read(cls, out: Path | str, run: str, tables: Collection[str] = USUAL) -> "Result":
         """`tables`: the others are taken as empty."""
-        rows = MadeRows(lambda table: list(last(revisions(out, table, run))) if table in tables else [])
-        return cls.of_open(rows, whole={*tables} >= CAUSES)
-
-    def read_whole(self) -> "Result":
-        """All its tables, now: the folder that they are in may go."""
-        for table in IN_RESULT:
-            self.rows.setdefault(table, self.rows[table])
-        return self
+        rows = {table: revisions(out, table, run) for table in IN_RESULT if table in tables}
+        return cls.of(rows, whole={*tables} >= CAUSES)
 
     @classmethod
-    def latest(cls, out: Path, tables: Collection[str] = IN_RESULT) -> "Result":
+    def latest(cls, out: Path, tables: Collection[str] = USUAL) -> "Result":
         """The run that wrote last. Raises LookupError where no run wrote anything."""
         return cls.read(out, result_folder.latest_run(out), tables)
 
