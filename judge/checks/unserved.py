@@ -35,6 +35,7 @@ from wirecheck.judge.claims.claim import Claim, Subject, error_name
 from wirecheck.judge.claims.extract.clients import EPOCH_END_NS
 from wirecheck.judge.claims.extract.unserved import CLOSED, CLOSED_AFTER_GREETING, NO_RESPONSE
 from wirecheck.judge.claims.extract.wire_format import ON_OTHERS
+from wirecheck.judge.claims.kinds import PAUSE
 from wirecheck.judge.claims.outcomes import OTHERS, Run
 from wirecheck.judge.results.finding import Evidence, Number
 from wirecheck.judge.streaks import SENT_ELSEWHERE, Streak, longest_wait, without_pause
@@ -360,6 +361,8 @@ def writer_fell_silent(subject: Subject, group: Group, context: CheckContext) ->
         return
     quiet_ns, spans = context.settings.fell_silent_s * SECOND_NS, connection_spans(subject, context)
     writes = [*errors, *successes(errors, subject, group, context)]
+    if any(claim.peak.get(PAUSE, 0) >= quiet_ns for claim in writes):
+        return  # hours ago it paused, as it may now
     streaks = without_pause((run for claim in writes for run in claim.outcomes.runs()), quiet_ns)
     if not all(restarted(one, after, spans) for one, after in pairwise(streaks)):
         return

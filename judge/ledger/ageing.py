@@ -11,8 +11,11 @@ rules, by capture time; the horizon is a setting (24 h):
 - Counters per slot of time leave like moments, also from claims that are kept: once per horizon and everywhere at once,
   so that slots that are compared with each other leave together. Counters without a slot are kept.
 - Successes are counted per slot for FOLDED_NS, and then, if no other answer to the same client is near, per block of
-  BLOCK slots. Those of activities are counted by blocks whatever the pauses between them, and after two hours by hours.
-  Otherwise a client without errors would have hours of slots in its state, which is written with every batch.
+  BLOCK slots. Those of activities are counted by blocks whatever the pauses between them. After two hours, which is
+  longer than any window of a check, those of activities and of uses of a topic are counted by hours; the longest pause
+  is kept. Otherwise a client without errors would have a day of slots in its state, which is written with every batch.
+- Of the slots in which a topic name was given its ID, after two hours the first and the last of an hour stay: where the
+  name has no other ID, and no server denied it.
 - Ends of logs, and positions of readers and groups, are kept per slot for FOLDED_NS, too. Of older ones that never
   moved back, those stay that show where a server became the leader or a reader began, and the last.
 - A topic ID that has ended (deleted, or followed by another) leaves completely once it was not mentioned within the
@@ -48,6 +51,8 @@ LASTING = {
 }
 FOLDED_NS, BLOCK, HOUR = 600_000_000_000, 60, 360
 ACTIVITY = "activity"
+SLOW = {ACTIVITY, "entry", "use", "named_answer", "refused"}
+"""Kinds that clients which say little repeat all day."""
 BEGIN, SILENT, MOST_ENDS = 4, 6, 60
 """Of a log's ends stay the first slots after a silence, as many as a fall must last, and the last; at most so many."""
 RISING = {"serves", "position", "committed", "restored"}
@@ -107,17 +112,50 @@ def fold(ledger: Ledger, since_ns: int, oldest_ns: int, attempt: Attempt) -> Non
     """Count successes before this by blocks: what is found in them stays the same. What is older than `since_ns` was
     looked through before; the block there had a neighbour that was not over.
     """
-    since, before = since_ns // SLOT_NS - 2 * BLOCK, oldest_ns // SLOT_NS
+    span = SlotRange(since_ns // SLOT_NS - 2 * BLOCK, oldest_ns // SLOT_NS)
     for space in ANSWERED:
         for subject in list(ledger.subjects(space)):
-            claims = ledger.claims_of(*subject).values()
-            answers = foldable(claims)
-            failed = (attempt(subject, failures, claims) if answers else None) or {}
-            blocks = [attempt(subject, folded_claim, one, failed, since, before) for one in answers]
-            served = [claim for claim in claims if claim.kind in RISING]
-            ends = [attempt(subject, folded_ends, claim, before) for claim in served]
-            if any(blocks) or any(ends):
+            if attempt(subject, folded_subject, subject, ledger, span):
                 ledger.rewrite(subject)
+
+
+def folded_subject(subject: Subject, ledger: Ledger, span: "SlotRange") -> bool:
+    """Whether less is kept of any claim about a subject."""
+    claims = ledger.claims_of(*subject).values()
+    answers, bindings = foldable(claims), [claim for claim in claims if claim.kind == "binding"]
+    failed = failures(claims) if answers else {}
+    steady = has_one_id(bindings, ledger) and not any(claim.kind == "deletion" for claim in claims)
+    hours = SlotRange(span.since - MOST_SLOTS - HOUR, span.before - MOST_SLOTS, HOUR)
+    if subject[0] == "id":
+        add_failures_elsewhere(answers, failed, ledger)
+    fewer = [folded_claim(one, failed, span, hours if steady and one.kind in SLOW else None) for one in answers]
+    fewer += [folded_ends(one, span.before) for one in claims if one.kind in RISING]
+    if steady:
+        fewer += [folded_tally(one, hours.before) for one in bindings]
+    return any(fewer)
+
+
+def has_one_id(bindings: list[Claim], ledger: Ledger) -> bool:
+    """Whether the names of these bindings have one topic ID each, and no server denied them."""
+    for name in {claim["name"] for claim in bindings}:
+        claims = ledger.claims_of("name", name).values()
+        if any(claim.kind == "absence" for claim in claims):
+            return False
+        if len({claim["topic_id"] for claim in claims if claim.kind == "binding"}) > 1:
+            return False
+    return True
+
+
+def folded_tally(claim: Claim, before: int) -> bool:
+    """Whether fewer slots before this one stay: the first of each hour, and the last with the counts of all between."""
+    hours: dict[int, list[str]] = {}
+    for name in claim.tally:
+        if name.isdigit() and int(name) < before:
+            hours.setdefault(int(name) // HOUR, []).append(name)
+    many = [sorted(names, key=int) for names in hours.values() if len(names) > 2]
+    for _, *between, last in many:
+        claim.tally[last] += sum(claim.tally.pop(name) for name in between)
+    return bool(many)
 
 
 Failed = dict[tuple[Any, ...], set[int]]
@@ -138,33 +176,35 @@ def failures(claims: Iterable[Claim]) -> Failed:
     return found
 
 
-def folded_claim(claim: Claim, failures: Failed, since: int, before: int) -> bool:
-    """Whether successes of one claim became fewer. Of activities, only the longest pause between them is asked for: it
-    is kept, and what is older than any window of a check is counted by hours.
+def add_failures_elsewhere(answers: list[Claim], failed: Failed, ledger: Ledger) -> None:
+    """Add when the clients that use a topic ID were rejected in anything else."""
+    for client in {who(claim) for claim in answers if claim.kind in SLOW}:
+        claims = ledger.claims_of("client", client[0] or "", client[1]).values()
+        failed.setdefault(client, set()).update(failures(claims).get(client, ()))
+
+
+def folded_claim(claim: Claim, failures: Failed, span: "SlotRange", hours: "SlotRange | None") -> bool:
+    """Whether successes of one claim became fewer. Where only the longest pause between them is asked for, as of
+    activities, blocks have pauses in them; what is older than any window of a check is counted by hours.
     """
-    failed = failures.get(who(claim), set())
-    if claim.kind != ACTIVITY:
-        return folded(claim.outcomes, failed, SlotRange(since, before))
-    pauses = claim.peak
-    fewer = folded(claim.outcomes, failed, SlotRange(since, before), pauses)
-    return (
-        folded(claim.outcomes, failed, SlotRange(since - MOST_SLOTS - HOUR, before - MOST_SLOTS, HOUR), pauses) or fewer
-    )
+    failed, pauses = failures.get(who(claim), set()), claim.peak
+    fewer = folded(claim.outcomes, failed, span, pauses if claim.kind == ACTIVITY else None)
+    return (hours is not None and folded(claim.outcomes, failed, hours, pauses)) or fewer
 
 
 def folded_ends(claim: Claim, before: int) -> bool:
     """Whether fewer ends of a log, or positions, stay of the slots before this one. Where one moved back, all stay."""
     series: dict[str, list[tuple[int, str]]] = {}
     for name in claim.peak:
-        slot = slot_of(name) if name.startswith(AT) else None
-        if slot is not None and slot < before:
+        if name.startswith(AT) and (slot := slot_of(name)) is not None and slot < before:
             series.setdefault(name.removeprefix(AT).partition(":")[2], []).append((slot, name))
-    gone: set[str] = set()
+    gone: list[str] = []
     for found in series.values():
-        names = [name for _, name in sorted(found)]
-        offsets = [-claim.peak[name] if name.endswith(LOWEST) else claim.peak[name] for name in names]
+        found.sort()
+        offsets = [-claim.peak[name] if name.endswith(LOWEST) else claim.peak[name] for _, name in found]
         if all(one <= other for one, other in pairwise(offsets)):
-            gone |= {*names} - {*[name for part in without_silence(sorted(found)) for name in few(part)][-MOST_ENDS:]}
+            kept = {*[name for part in without_silence(found) for name in few(part)][-MOST_ENDS:]}
+            gone += [name for _, name in found if name not in kept]
     for name in gone:
         del claim.peak[name]
     return bool(gone)
@@ -210,8 +250,8 @@ def folded(outcomes: Outcomes, failed: Collection[int], span: SlotRange, pauses:
     """
     block, good = span.block, outcomes.of(SUCCESS)
     since, before = span.since // block * block, span.before // block * block
-    slots = sorted(slot for slot in good if slot >= since)
-    if not slots or slots[0] >= before:
+    slots = sorted([slot for slot in good if since <= slot < before])
+    if len(slots) < 2:
         return False
     other = {slot for error in outcomes.errors() for slot in outcomes.of(error)}
     near = {(slot + beside) // block for slot in (*failed, *other) for beside in (-1, 0, 1)}
@@ -219,14 +259,14 @@ def folded(outcomes: Outcomes, failed: Collection[int], span: SlotRange, pauses:
     for slot in slots:
         runs = good[slot].values()
         first_ns, last_ns = min(run.first_ns for run in runs), max(run.last_ns for run in runs)
-        pause_ns, until_ns = first_ns - until_ns, last_ns
+        pause_ns, until, until_ns = first_ns - until_ns, until_ns // SLOT_NS, last_ns
         goes_on = begin >= 0 and begin // block == slot // block and (pauses is not None or pause_ns <= SLOT_NS)
-        if not goes_on or slot >= before or slot // block in near:
+        if not goes_on or slot // block in near:
             begin = slot
             continue
         found = True
         if pauses is not None:
-            pauses[PAUSE] = max(pauses.get(PAUSE, 0), pause_ns)
+            pauses[PAUSE] = max(pauses.get(PAUSE, 0), (slot - until) * SLOT_NS)
         outcomes.move(SUCCESS, slot, begin)
     return found
 

@@ -11,7 +11,7 @@ from tests.judge.lab import Lab, ns, open_rows
 from tests.judge.made import EAST, ID_1, ID_2, ID_3, WEST, S, bound, claim, cluster, outcomes
 from tests.judge.test_checks import CASES
 from wirecheck.judge.checks.lone_readers import longest_pause
-from wirecheck.judge.claims.outcomes import SUCCESS, Run
+from wirecheck.judge.claims.outcomes import MOST_SLOTS, SUCCESS, Run
 from wirecheck.judge.judge import Judge
 from wirecheck.judge.ledger.ageing import SlotRange, folded, folded_claim, folded_ends
 from wirecheck.judge.thresholds import Settings
@@ -146,7 +146,8 @@ def test_an_activity_is_counted_by_blocks_and_by_hours_and_its_longest_pause_is_
         seconds.append(seconds[-1] + pauses[len(seconds) % len(pauses)])
     one = fetches(*seconds)
     before = longest_pause([one])
-    assert folded_claim(one, {}, 0, (DAY + 8 * HOUR) // 10)
+    until = (DAY + 8 * HOUR) // 10
+    assert folded_claim(one, {}, SlotRange(0, until), SlotRange(0, until - MOST_SLOTS, HOUR // 10))
     assert len(one.outcomes.of(SUCCESS)) <= 7 + 12 + 2
     assert sum(run.count for run in one.outcomes.runs()) == len(seconds)
     assert abs(longest_pause([one]) - before) <= 1
