@@ -35,7 +35,8 @@ def show_traffic(
     folder = result_folder(inputs)
     if folder is not None:
         kept, coverage = traffic_of(options.session(), folder, ports, times)
-        show(kept, f"{plural(coverage.messages, 'message')}, {coverage.decoded_messages:,} decoded")
+        none = "" if kept.calls or kept.failures or not any(times) else ", none of them in these minutes"
+        show(kept, f"{plural(coverage.messages, 'message')}, {coverage.decoded_messages:,} decoded{none}")
         need_whole(coverage, strict=strict)
         return
     need_no_times(*times)

@@ -18,6 +18,7 @@ from wirecheck.commands.units import duration, need_order, time
 from wirecheck.session.inputs import expectations
 from wirecheck.session.session import Session, drafts
 from wirecheck.session.subjects import unknown
+from wirecheck.wording import span_of
 
 if TYPE_CHECKING:
     from wirecheck.story.choice import Choice
@@ -330,7 +331,7 @@ def choice_of(asked: dict[str, Any]) -> "Callable[[int], Choice]":
 
     def on_day(first_ns: int) -> Choice:
         """`first_ns`: a time of that day; 0 where nothing was captured."""
-        begin, end = (time.on_day_of(first_ns) if time else None for time in (since, until))
+        begin, end = span_of(since, until, first_ns)
         need_order(begin, end)
         return Choice(kinds, codes, topics, begin.ns if begin else None, end.last_ns if end else None)
 

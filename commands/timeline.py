@@ -16,7 +16,7 @@ from wirecheck.document import document
 from wirecheck.session.frame_tables import capture_frames
 from wirecheck.session.inputs import result_folder
 from wirecheck.session.results import need_whole, results_in
-from wirecheck.wording import clock, plural
+from wirecheck.wording import clock, plural, span_of
 
 if TYPE_CHECKING:
     from wirecheck.questions.timeline import Event
@@ -83,7 +83,7 @@ def show(found: "list[Event]", asked: dict[str, Any], form: str, *, every: bool)
     from wirecheck.session.timeline import Asked
 
     first_ns = found[0].time_ns if found else 0
-    begin, end = (one.on_day_of(first_ns) if one else None for one in (asked["since"], asked["until"]))
+    begin, end = span_of(asked["since"], asked["until"], first_ns)
     need_order(begin, end)
     selection = Asked(
         asked["about"], frozenset(asked["kinds"]), begin.ns if begin else 0, end.last_ns if end else Asked().until_ns

@@ -39,6 +39,7 @@ def time(text: str) -> TimeSpan:
 
 
 def need_order(since: TimeSpan | None, until: TimeSpan | None) -> None:
-    """click.UsageError where the end is before the beginning; of times of day only if both are."""
-    if since and until and since.of_day == until.of_day and until.last_ns < since.ns:
+    """click.UsageError where the end is before the beginning; of times of day only if both are, within one day."""
+    comparable = since and until and since.of_day == until.of_day and not until.is_over_midnight(since)
+    if since and until and comparable and until.last_ns < since.ns:
         raise click.UsageError("--until is before --since")

@@ -151,12 +151,13 @@ def traffic_of(
     InputError where there is nothing.
     """
     from wirecheck.streaming.store.window_rows import traffic_in
+    from wirecheck.wording import span_of
 
     tables = ("coverage", "totals", "clients", "topics", "findings")
     result = results_in(session, folder, ports, tables)
     need_kept(folder, "requests_by_minute", result)
     first_ns = min((row["first_seen"] for row in result.rows["clients"]), default=0)
-    since, until = (one.on_day_of(first_ns) if one else None for one in times)
+    since, until = span_of(*times, first_ns)
     span = (since.ns if since else 0, until.last_ns if until else 1 << 62)
     return traffic_in(folder, result, *span), result.coverage()
 

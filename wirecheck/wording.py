@@ -13,6 +13,7 @@ from uuid import UUID
 
 NS_PER_S = 1_000_000_000
 DAY_NS = 86_400 * NS_PER_S
+HALF_DAY_NS = DAY_NS // 2
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -46,9 +47,25 @@ class TimeSpan(NamedTuple):
         return cls(ns, ns)
 
     def on_day_of(self, time_ns: int) -> "TimeSpan":
-        """A time of day, on the day of another time."""
+        """A time of day, on the day of another time, where a capture begins; on the next day where it would be more
+        than twelve hours before that: 00:05 of a capture that begins at 23:50.
+        """
         midnight = time_ns - time_ns % DAY_NS if self.of_day else 0
+        if self.of_day and midnight + self.last_ns < time_ns - HALF_DAY_NS:
+            midnight += DAY_NS
         return TimeSpan(midnight + self.ns, midnight + self.last_ns)
+
+    def is_over_midnight(self, since: "TimeSpan") -> bool:
+        """Of two times of a day, whether the other one may be of the day before: 00:10 after 23:50."""
+        return self.of_day and since.of_day and since.ns - self.last_ns >= HALF_DAY_NS
+
+
+def span_of(since: TimeSpan | None, until: TimeSpan | None, time_ns: int) -> tuple[TimeSpan | None, TimeSpan | None]:
+    """Two times, of which those of a day are settled by when a capture begins."""
+    begin, end = (one.on_day_of(time_ns) if one else None for one in (since, until))
+    if since and until and begin and end and end.last_ns < begin.ns and until.is_over_midnight(since):
+        end = TimeSpan(end.ns + DAY_NS, end.last_ns + DAY_NS)
+    return begin, end
 
 
 TIMES = {

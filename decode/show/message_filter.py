@@ -18,13 +18,13 @@ import numpy as np
 
 from wirecheck.decode.api_names import names
 from wirecheck.decode.wire import SIDES
+from wirecheck.wording import TimeSpan, span_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from wirecheck.decode.connection.follower import Connection, Exchanges
     from wirecheck.decode.show.learned_names import Places
-    from wirecheck.wording import TimeSpan
 
 Line = dict[str, Any]
 End = tuple[str, int | None]
@@ -121,7 +121,7 @@ class Filter:
 
     def settle(self, first_ns: int) -> None:
         """Set the day of `since` and `until` from the time of the first frame, in nanoseconds since 1970."""
-        self.since, self.until = (time and time.on_day_of(first_ns) for time in (self.since, self.until))
+        self.since, self.until = span_of(self.since, self.until, first_ns)
 
     def names(self, client: str | None, inside: Line | None) -> bool:
         """Whether it is of the client that was asked for, or carries something that is."""

@@ -60,6 +60,7 @@ def test_results_answer_as_the_capture_does_and_by_time(run, failing, tmp_path):
     during = run("errors", tmp_path / "verdict", "--since", "22:13", "--until", "22:14", "--format", "json").stdout
     assert len(during.splitlines()) == 2
     assert run("errors", tmp_path / "verdict", "--since", "22:20", "--format", "json").stdout == ""
+    assert "none of them in these minutes" in run("errors", tmp_path / "verdict", "--since", "22:20").output
     assert run("errors", failing, "--since", "22:13").exit_code == 2
 
 

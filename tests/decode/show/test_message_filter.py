@@ -111,6 +111,27 @@ def test_messages_of_a_time_are_those_captured_within_it_both_ends_included(want
     assert times(printed_lines(talk, wanted=Filter(**spans))) == expected
 
 
+CLOCK_S = {"23:50": 85_800, "23:55": 86_100, "00:05": 300, "00:10": 600, "12:00": 43_200, "10:00": 36_000}
+
+
+@pytest.mark.parametrize(
+    ("begins", "since", "until", "days"),
+    [
+        ("23:50", "00:05", "00:10", (1, 1)),
+        ("23:50", "23:55", "00:05", (0, 1)),
+        ("10:00", "23:50", "00:10", (0, 1)),
+        ("12:00", "10:00", "12:00", (0, 0)),
+        ("00:05", "23:50", "23:55", (0, 0)),
+        ("10:00", "00:05", "12:00", (0, 0)),
+    ],
+)
+def test_times_of_day_after_midnight_are_of_the_day_after_a_capture_began(begins, since, until, days):
+    spans = [TimeSpan(CLOCK_S[one] * SECOND, CLOCK_S[one] * SECOND, of_day=True) for one in (since, until)]
+    wanted = Filter(since=spans[0], until=spans[1])
+    wanted.settle(7 * DAY_NS + CLOCK_S[begins] * SECOND)
+    assert (wanted.since.ns // DAY_NS - 7, wanted.until.ns // DAY_NS - 7) == days
+
+
 def test_a_time_of_day_is_settled_by_the_first_frame_for_good():
     wanted = Filter(since=TimeSpan(60 * SECOND, 61 * SECOND, of_day=True))
     wanted.settle(5 * DAY_NS + 7)
