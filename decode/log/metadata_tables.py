@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from wirecheck.decode.log.metadata_log import Entries
 
 _ENDPOINTS = ("end_points.name", "end_points.host", "end_points.port")
+_FEATURES = ("features.name", "features.min_supported_version", "features.max_supported_version")
 
 JUDGED = {
     ("TopicRecord", "record"): ("name", "topic_id"),
@@ -38,12 +39,14 @@ JUDGED = {
         "partition_id", "topic_id", "replicas", "isr", "leader", "leader_recovery_state",
     ),
     ("FeatureLevelRecord", "record"): ("name", "feature_level"),
-    ("RegisterBrokerRecord", "record"): ("broker_id", "broker_epoch", "incarnation_id", "fenced", *_ENDPOINTS),
+    ("RegisterBrokerRecord", "record"): (
+        "broker_id", "broker_epoch", "incarnation_id", "fenced", *_ENDPOINTS, *_FEATURES,
+    ),
     ("UnregisterBrokerRecord", "record"): ("broker_id", "broker_epoch"),
     ("FenceBrokerRecord", "record"): ("id", "epoch"),
     ("UnfenceBrokerRecord", "record"): ("id", "epoch"),
     ("BrokerRegistrationChangeRecord", "record"): ("broker_id", "broker_epoch", "fenced", "in_controlled_shutdown"),
-    ("RegisterControllerRecord", "record"): ("controller_id", "incarnation_id", *_ENDPOINTS),
+    ("RegisterControllerRecord", "record"): ("controller_id", "incarnation_id", *_ENDPOINTS, *_FEATURES),
     ("UnregisterControllerRecord", "record"): ("controller_id",),
     ("LeaderChangeMessage", "data"): ("leader_id",),
     ("KRaftVersionRecord", "data"): ("kraft_version",),

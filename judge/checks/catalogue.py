@@ -14,6 +14,7 @@ from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks import (
     administration,
     agreement,
+    blocked_upgrades,
     clusters,
     controllers,
     fetching,
@@ -50,7 +51,7 @@ from wirecheck.judge.topology.clusters import Group
 Function = Callable[[Subject, Group, CheckContext], Iterator[Evidence]]
 FAMILIES: Mapping[str, tuple[ModuleType, ...]] = {
     "TID": (topic_ids, topic_id_uses, agreement, listings, controllers, outages),
-    "VER": (versions, version_matrix),
+    "VER": (versions, version_matrix, blocked_upgrades),
     "FET": (fetching, transactions),
     "CTL": (controllers, outages, log_ends, reassignments),
     "LOG": (metadata_log,),

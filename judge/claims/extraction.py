@@ -35,6 +35,7 @@ from wirecheck.judge.claims.extract import (
     log_entries,
     logins,
     named_ids,
+    node_features,
     overdue,
     peers,
     positions,
@@ -61,6 +62,7 @@ FAMILIES = (
     replicas,
     error_answers,
     servers,
+    node_features,
     clients,
     logins,
     transactions,
@@ -110,7 +112,7 @@ def inner_claims(exchanges: Exchanges, decoded: Decoded, steps: int = DEEPEST) -
     batch = Batch(found.exchanges, found.decoded, found.senders)
     stated = [
         claim
-        for rows in (*bindings.claims(batch), *logins.forwarded(batch))
+        for rows in (*bindings.claims(batch), *logins.forwarded(batch), *node_features.claims(batch))
         for claim in reduced(rows, batch.sightings)
     ]
     return [*stated, *inner_claims(found.exchanges, found.decoded, steps - 1)]

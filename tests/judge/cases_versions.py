@@ -1,5 +1,9 @@
 """Cases of the VER checks, in bytes. Ranges are those of real releases."""
 
+import struct
+
+from tests.decode.log.batches import batch, entry, text
+from tests.judge.cases_control import log_batch
 from tests.judge.lab import B1, B2, B3, BROKERS, CLUSTER, ID_1, ID_2, NO_ID, disagrees_at, disagrees_later, ns
 from wirecheck.decode import schemas
 from wirecheck.decode.api_names import key_of
@@ -499,6 +503,81 @@ def ver011_cannot_know(lab):
     lab.metadata(0, brokers=BROKERS)
     for server, level in ((B1, 20), (B3, 14)):
         with_features(lab, server, level, epoch=-1)
+
+
+LEVEL = "metadata.version"
+GHOST = "Invalid update version 21 for feature metadata.version. Controller 5 only supports versions 1-20"
+
+
+def registers(lab, at, number, high, *, role="Controller", error=0):
+    """A node registers with the active controller."""
+    node = {f"{role.lower()}Id": number, "incarnationId": ID_1}
+    features = [{"name": LEVEL, "minSupportedVersion": 1, "maxSupportedVersion": high}]
+    listener = [{"name": "CONTROLLER", "host": f"10.0.0.{number}", "port": 9093, "securityProtocol": 0}]
+    asked = {**node, "listeners": listener, "features": features}
+    lab.talk(B3, f"node-{number}", f"10.0.0.{number}").ask(at, f"{role}Registration", 0, asked, {"errorCode": error})
+
+
+def raises_level(lab, at, level, *, error=95, reason=None, version=2):
+    asked = {"featureUpdates": [{"feature": LEVEL, "maxVersionLevel": level, "upgradeType": 1}]}
+    answer = {"errorCode": error, "errorMessage": reason}
+    if version < 2:
+        answer = {"errorCode": 0, "results": [{"feature": LEVEL, "errorCode": error, "errorMessage": reason}]}
+    lab.talk(B1, "adminclient-1").ask(at, "UpdateFeatures", version, asked, answer)
+    lab.until = max(lab.until, at)
+
+
+@disagrees_at(60)
+def ver012_fires(lab):
+    """A controller that is gone is registered with what its release had (KAFKA-20295)."""
+    lab.metadata(0, brokers=BROKERS)
+    registers(lab, 1, 5, 20)
+    for number in (6, 7):
+        registers(lab, 2, number, 25)
+    raises_level(lab, 60, 21)
+
+
+def ver012_fires__in_the_log(lab):
+    """A node that begins reads the registration out of the log."""
+    lab.metadata(0, brokers=BROKERS)
+    log_batch(lab, 1, batch(controller_record(5, 20), controller_record(6, 25), base_offset=0, epoch=4), 50)
+    raises_level(lab, 60, 21, version=1)
+
+
+def ver012_fires__by_the_answer(lab):
+    """No registration was captured."""
+    lab.metadata(0, brokers=BROKERS)
+    raises_level(lab, 60, 21, reason=GHOST)
+
+
+def controller_record(number, high):
+    name = text(LEVEL) + struct.pack(">hh", 1, high) + b"\x00"
+    head = struct.pack(">i", number) + bytes(16) + b"\x00"
+    return entry(27, head + b"\x01" + b"\x02" + name + b"\x00")
+
+
+def ver012_near_miss(lab):
+    """It registered again with the new release before the update, or was unregistered, or another node is at fault."""
+    lab.metadata(0, brokers=BROKERS)
+    registers(lab, 1, 5, 20)
+    registers(lab, 30, 5, 25)
+    registers(lab, 1, 4, 20, role="Broker")
+    lab.talk(B3, "adminclient-1").ask(40, "UnregisterBroker", 0, {"brokerId": 4}, {"errorCode": 0})
+    raises_level(lab, 60, 21)
+
+
+def ver012_near_miss__accepted(lab):
+    """In the middle of a roll brokers are registered with several ranges, and nobody asks for more."""
+    lab.metadata(0, brokers=BROKERS)
+    registers(lab, 1, 1, 25, role="Broker")
+    registers(lab, 1, 2, 20, role="Broker")
+    raises_level(lab, 60, 20, error=0)
+
+
+def ver012_cannot_know(lab):
+    """Neither registrations nor a reason were captured."""
+    lab.metadata(0, brokers=BROKERS)
+    raises_level(lab, 60, 21)
 
 
 def ver007_near_miss__every_release(lab):

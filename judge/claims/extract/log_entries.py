@@ -20,7 +20,7 @@ from wirecheck.decode.log.metadata_tables import LogTable, log_tables
 from wirecheck.decode.log.snapshot import MOST_WAITING_BYTES, MOST_WAITING_CHUNKS, Chunk, Snapshot
 from wirecheck.judge.claims.batch import Batch
 from wirecheck.judge.claims.claim import Claim, Key, Sighting
-from wirecheck.judge.claims.extract import servers
+from wirecheck.judge.claims.extract import node_features, servers
 from wirecheck.judge.claims.outcomes import SLOT_NS
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, Sightings, constant, ids, lists, reduced, spelled, texts
 
@@ -76,6 +76,7 @@ def stated(parts: list[Part], how: str, endpoint: servers.Endpoint) -> Iterator[
     if "LeaderChangeMessage" in found and not how:
         yield begun(found["LeaderChangeMessage"], message, endpoint)
     yield from servers.registered_in_log(found, message, endpoint)
+    yield from node_features.in_log(found, message, endpoint)
 
 
 def orders(batch: Batch) -> Iterator[Claim]:
