@@ -29,12 +29,12 @@ def live_page(plan: "Plan", agents: "list[JudgedAgent]", name: str) -> str:
     from wirecheck.streaming import checkpoint
     from wirecheck.streaming.run.request_rows import request_rows
     from wirecheck.streaming.run.web_server import AGE, RANGES
-    from wirecheck.streaming.store.run_result import Result
+    from wirecheck.streaming.store.run_result import IN_RESULT, Result
 
     run = checkpoint.run_of(plan.checkpoint)
     if run is None or checkpoint.committed(plan.checkpoint) < 0:
         raise LookupError("no batch is written")
-    found = Result.read(plan.out, run)
+    found = Result.read(plan.out, run, IN_RESULT)
     since_ns, until_ns = ends(found, agents, RANGES[name][1])
     frames, tables = ("" if "://" in place else shown(place) for place in (plan.frames, plan.out))
     inputs = (frames,) if frames else ()  # commands name folders of this machine
@@ -45,10 +45,13 @@ def live_page(plan: "Plan", agents: "list[JudgedAgent]", name: str) -> str:
     def since(every: Iterable[Seen]) -> tuple[Seen, ...]:
         return tuple(one for one in every if one.last_ns >= since_ns)
 
+    agreed = found.agreement(result)
+    agreed = replace(agreed, topics=[row for row in agreed.topics if row[0].last_ns >= since_ns])
     result = replace(result, topics=since(result.topics), clients=since(result.clients), harms=since(result.harms))
     attached = {
         "requests": request_rows(found.totals()),
         "statements": since(found.statements()),
+        "agreement": agreed if agreed.topics or agreed.apis else None,
         "agents": [JudgedAgent(one.cluster, one.name, one.judged_ns) for one in agents],
     }
     codes = [finding.code for finding in result.findings]

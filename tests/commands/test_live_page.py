@@ -74,6 +74,16 @@ def test_a_range_is_the_axis_of_its_page(plan):
     assert spans[0] != spans[1]
 
 
+@pytest.mark.parametrize(("days", "name", "listed"), [(2, "all", True), (2, "day", False)])
+def test_a_page_has_the_table_of_agreement_of_its_range(plan, days, name, listed):
+    """Servers have what they advertise whatever the range."""
+    tables = re.search(r'<section id="agreement".*?</section>', live_page(plan, [agent(plan, days)], name), re.DOTALL)[
+        0
+    ]
+    assert "Versions by server" in tables
+    assert ("LeaderAndIsr" in TAG.sub("", tables).partition("Versions by server")[0]) == listed
+
+
 def test_a_page_has_the_place_of_its_age(plan):
     assert f"updated {AGE} ago" in live_page(plan, [], "all")
 
