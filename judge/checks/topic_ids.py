@@ -318,7 +318,8 @@ def half_named(
         since_ns = max(without.first.ts_ns, named.first.ts_ns)
         if without["by"] == named["by"] and all(goes_on(claim, since_ns, grace_ns) for claim in (without, named)):
             how = f"{LOST} in {without.first.api}"
-            yield lost(topic, history, (*ends([without]), last_of(named)), (history.topic_id,), how)
+            sides = (*ends([without]), last_of(named))
+            yield replace(lost(topic, history, sides, (history.topic_id,), how), first_ns=since_ns)
             return
 
 

@@ -204,7 +204,7 @@ def tid020_near_miss__validate_only(lab):
         lab.created(at + 5, "orders", ID_2, validate_only=True)
 
 
-def tid020_near_miss__two_processes_of_one_node(lab):
+def tid020_fires__two_processes_of_one_node(lab):
     """Each has its own metadata (CTL012)."""
     registers(lab, ID_1, [0], epoch=20, host="10.0.0.2", broker=2)
     node_beats(lab, 20, range(1, 118, 2), host="10.0.0.2", broker=2)
@@ -223,7 +223,7 @@ def tid020_near_miss__a_stale_follower(lab):
     KINDS["metadata"].states(lab, [at + 5 for at in TIMES], ID_2, B2)
 
 
-def tid020_near_miss__a_lost_id(lab):
+def tid020_fires__a_lost_id(lab):
     """The controller gives the topic another ID under its data, and brokers keep the former (TID004)."""
     listed(lab)
     lab.control(0, "LeaderAndIsr", [("orders", ID_1, 3)])

@@ -34,7 +34,9 @@ from wirecheck.judge.checks import catalogue, declaration
 from wirecheck.judge.checks.listed_checks import LISTED
 from wirecheck.judge.claims.batch import Batch
 from wirecheck.judge.claims.extraction import claims
+from wirecheck.story.causes import linked
 from wirecheck.story.fields import ERRORS, statement
+from wirecheck.story.verdict import Finding
 
 MODULES = (
     cases_topic_ids, cases_versions, cases_fetching, cases_sessions, cases_control, cases_drafts, cases_offsets,
@@ -342,3 +344,21 @@ def test_a_malformed_message_is_one_finding_about_its_sender(case, summary, clie
     (found,) = lab.findings("WIR003")
     assert found["summary"] == summary
     assert (sorted(found["client_ids"]), found["brokers"]) == (clients, brokers)
+
+
+EXPLAIN_IDS = {"TID003", "TID004", "TID006", "TID007", "LOG001", "CTL012"}
+
+
+def test_what_the_general_check_of_ids_finds_follows_from_the_special_checks():
+    """It never asks them whether it may speak; in each case of all checks that has both about the same IDs."""
+    beside = 0
+    for code, case in sorted(CASES):
+        rows = read(code, case).rows["findings"]
+        if {"TID020"} < {row["code"] for row in rows.values()}:
+            every = linked([Finding.of({**row, "id": name, "label": "lab"}) for name, row in rows.items()])
+            special = [one for one in every if one.code in EXPLAIN_IDS]
+            for found in (one for one in every if one.code == "TID020"):
+                if any(one.code == "CTL012" or {*one.topic_ids} & {*found.topic_ids} for one in special):
+                    beside += 1
+                    assert found.cause is not None, (code, case)
+    assert beside > 5
