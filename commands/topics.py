@@ -82,7 +82,7 @@ def show_ids(found: "Sequence[TopicDescription]", form: str) -> None:
     ]
     if form == "text":
         for row in rows:
-            click.echo(legible(f"{row['topic_id']}  {row['name']}  {row['state']}"))
+            click.echo(legible(f"{row['topic_id']}  {row['topic_id_hex']}  {row['name']}  {row['state']}"))
     else:
         show_rows(rows, form)
 

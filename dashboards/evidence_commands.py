@@ -2,7 +2,8 @@
 
 `wirecheck decode` finds a message by its frame in a capture, and in an agent's frames by connection and time. A command
 is given only where it shows something: tshark's neither for a version that it prints as bytes (tshark_versions.tsv:
-the releases that distributions carry) nor with several key logs, of which it takes one.
+the releases that distributions carry, measured by `tools/tshark_versions.py`) nor with several key logs, of which it
+takes one. A comment behind it names the release that it needs, if that is not the oldest.
 """
 
 import re
@@ -14,7 +15,7 @@ from pathlib import Path
 from wirecheck.decode.peer import NO_PORT, Conversation
 from wirecheck.frame import Frame
 from wirecheck.story.verdict import Finding, Side
-from wirecheck.wording import rfc3339
+from wirecheck.wording import hex_id, rfc3339
 
 CAPTURE = re.compile(r"\.\w*(?:cap|dmp|trc)\w*(?:\.\w+)?$", re.IGNORECASE)
 """Sources that Wireshark opens: frames of an agent name its interface."""
@@ -27,7 +28,7 @@ def commands(sides: Sequence[Side], inputs: Sequence[str] = (), options: str = "
     """
     yield from (command + options for command in decoding(sides, inputs))
     if not options:
-        yield from dissections(side for side in sides if read_by_tshark(side))
+        yield from dissections(sides)
 
 
 def every_command(finding: Finding, inputs: Sequence[str], options: str = "", tables_in: str = "") -> Iterator[str]:
@@ -35,6 +36,8 @@ def every_command(finding: Finding, inputs: Sequence[str], options: str = "", ta
     read.
     """
     yield from commands(finding.sides, inputs, options)
+    if not options:
+        yield from by_topic_id(finding)
     if inputs and finding.sides:
         found_in = f" --from {shlex.quote(tables_in)}" if tables_in else ""
         evidence = f"wirecheck evidence {finding.id} {shlex.join(inputs)}{found_in} -o {finding.id}.pcapng"
@@ -70,26 +73,69 @@ def in_capture(side: Side) -> Frame | None:
     return side.frame if side.frame and side.frame.first and CAPTURE.search(side.frame.source) else None
 
 
+class InFile:
+    """What tshark is to show of one capture."""
+
+    def __init__(self) -> None:
+        self.frames: set[int] = set()
+        self.ports: set[str] = set()
+        self.needs = OLDEST
+
+    def add(self, side: Side, frame: Frame, needs: str) -> None:
+        self.frames.update((frame.first, frame.last))
+        port = Conversation.of(side.connection or "").server.port
+        self.ports.update({str(port)} if port != NO_PORT else ())
+        self.needs = max(self.needs, needs, key=[*last_versions()].index)
+
+    def command(self, source: str, display_filter: str, needs: str) -> str:
+        kafka = " ".join(f"-d tcp.port=={port},kafka" for port in sorted(self.ports))
+        newer = f"  # needs tshark {needs}" if needs != OLDEST else ""
+        return f"tshark -r {shlex.quote(source)} {kafka} -Y {shlex.quote(display_filter)}{newer}"
+
+
 def dissections(sides: Iterable[Side]) -> Iterator[str]:
     """Commands that show these sides' frames in tshark, one per capture file; Wireshark takes the part behind -Y."""
-    frames: dict[str, set[int]] = {}
-    ports: dict[str, set[str]] = {}
+    for source, found in in_files(sides).items():
+        numbers = ",".join(map(str, sorted(found.frames)))
+        yield found.command(source, f"frame.number in {{{numbers}}}", found.needs)
+
+
+def by_topic_id(finding: Finding) -> Iterator[str]:
+    """Commands that show the messages with the IDs of a finding: tshark has them as GUIDs."""
+    if guids := ",".join(map(hex_id, finding.topic_ids)):
+        for source, found in in_files(finding.sides).items():
+            yield found.command(source, f"kafka.topic_id in {{{guids}}}", WITH_TOPIC_IDS)
+
+
+def in_files(sides: Iterable[Side]) -> dict[str, InFile]:
+    """By capture file, of the sides whose version a tshark reads."""
+    files: dict[str, InFile] = {}
     for side in sides:
-        if frame := in_capture(side):
-            frames.setdefault(frame.source, set()).update((frame.first, frame.last))
-            port = Conversation.of(side.connection or "").server.port
-            ports.setdefault(frame.source, set()).update({str(port)} if port != NO_PORT else ())
-    for source, numbers in frames.items():
-        kafka = " ".join(f"-d tcp.port=={port},kafka" for port in sorted(ports[source]))
-        numbers_text = ",".join(map(str, sorted(numbers)))
-        yield f"tshark -r {shlex.quote(source)} {kafka} -Y 'frame.number in {{{numbers_text}}}'"
+        frame, needs = in_capture(side), needed_tshark(side)
+        if frame and needs is not None:
+            files.setdefault(frame.source, InFile()).add(side, frame, needs)
+    return files
 
 
-def read_by_tshark(side: Side) -> bool:
-    return side.version is not None and 0 <= side.version <= last_versions().get(str(side.api), -1)
+def needed_tshark(side: Side) -> str | None:
+    """The oldest release that reads a side's message; None where none does."""
+    if side.version is None:
+        return None
+    return next(
+        (one for one, last in last_versions().items() if 0 <= side.version <= last.get(str(side.api), -1)), None
+    )
+
+
+OLDEST, WITH_TOPIC_IDS = "4.0", "4.6"
+"""Releases of tshark: the columns of the table, and the first that has the field kafka.topic_id."""
 
 
 @cache
-def last_versions() -> dict[str, int]:
+def last_versions() -> dict[str, dict[str, int]]:
+    """By release of tshark, the oldest first, the last version of each API that it reads."""
     text = Path(__file__).with_name("tshark_versions.tsv").read_text("ascii")
-    return {api: int(last) for api, last in (line.split("\t") for line in text.splitlines()[1:])}
+    (_, *releases), *rows = (line.split("\t") for line in text.splitlines())
+    return {
+        release: {api: int(last[column]) for api, *last in rows if last[column]}
+        for column, release in enumerate(releases)
+    }

@@ -17,7 +17,7 @@ from wirecheck.decode.peer import Peer
 from wirecheck.questions.error_rows import OF_APIS, error_rows
 from wirecheck.questions.group_lag import Behind, lag
 from wirecheck.questions.traffic import Call, Calls, gathered, quantile_ms
-from wirecheck.wording import NS_PER_S, broker_name, client_name, duration, plural
+from wirecheck.wording import NS_PER_S, broker_name, client_name, duration, hex_id, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -127,8 +127,8 @@ def ids(subject: Subject) -> list[Fact]:
     for topic_id, (first_ns, last_ns, count) in found:
         late = first_ns < newest_ns < last_ns
         stale = [server for server, now in last_views(subject).items() if topic_id in {view.topic_id for view in now}]
-        by = f"still stated by {brokers_of(subject, stale)}" if late and stale else ""
-        facts.append(Fact(topic_id, "", count, first_ns, last_ns, by, late))
+        by = f", still stated by {brokers_of(subject, stale)}" if late and stale else ""
+        facts.append(Fact(topic_id, "", count, first_ns, last_ns, f"{hex_id(topic_id)}{by}", late))
     return facts
 
 

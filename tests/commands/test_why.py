@@ -25,7 +25,7 @@ def test_the_stale_broker_and_who_it_hurts(run):
     wrong = [row for row in found["sections"]["partitions"] if row["wrong"]]
     assert {row["who"] for row in wrong} == {"broker 4"}
     stale = [row["details"] for row in found["sections"]["topic_ids"] if row["wrong"]]
-    assert stale == ["still stated by broker 4"]
+    assert stale == ["a82e3c21-e46a-49c3-97bf-6cbc18f5ee2b, still stated by broker 4"]
     hurt = {row["who"].split()[0] for row in found["sections"]["errors"] if row["wrong"]}
     assert {"p-lost", "broker-4-fetcher-0"} <= hurt
 

@@ -25,7 +25,8 @@ def run(command):
 
 def test_of_a_capture_the_command_shows_the_messages_of_the_finding():
     sides = replayed(EXAMPLE).findings[0].sides
-    (command,) = commands(sides)
+    command, of_tshark = commands(sides)
+    assert of_tshark.endswith("  # needs tshark 4.6")
     rows = run(command)
     assert [row.rpartition(" ")[2] for row in rows] == [f"#{side.frame.first}" for side in sides]
     assert ["INCONSISTENT_TOPIC_ID" in row for row in rows] == [False, True, False, True]
@@ -42,15 +43,32 @@ def test_of_an_agents_frames_it_goes_by_connection_and_time(tmp_path):
     assert sum("INCONSISTENT_TOPIC_ID" in row for row in rows) == 2
 
 
-@pytest.mark.parametrize(("version", "there"), [(4, True), (5, False), (None, False)])
-def test_tshark_is_offered_only_for_versions_that_it_reads(version, there):
-    command_lines = list(commands([changed(SIDE, {"version": version})]))
-    assert any(command.startswith("tshark ") for command in command_lines) is there
+@pytest.mark.parametrize(("version", "end"), [(4, "'"), (5, "  # needs tshark 4.6"), (7, "  # needs tshark 4.6")])
+def test_tshark_is_offered_with_the_release_that_reads_the_version(version, end):
+    (command,) = (one for one in commands([changed(SIDE, {"version": version})]) if one.startswith("tshark "))
+    assert command == f"tshark -r capture.pcap -d tcp.port==19093,kafka -Y 'frame.number in {{8123}}{end}".replace(
+        "}  #", "}'  #"
+    )
+    assert shlex.split(command, comments=True)[-1] == "frame.number in {8123}"
+
+
+@pytest.mark.parametrize("version", [99, None])
+def test_tshark_is_offered_only_for_versions_that_one_reads(version):
+    assert not any(one.startswith("tshark ") for one in commands([changed(SIDE, {"version": version})]))
 
 
 def test_every_api_of_the_table_is_one_of_kafkas():
-    assert last_versions().keys() <= set(names().values())
-    assert last_versions()["Fetch"] == 11
+    assert [*last_versions()] == ["4.0", "4.6"]
+    assert last_versions()["4.0"].keys() <= set(names().values())
+    assert [one["Fetch"] for one in last_versions().values()] == [11, 17]
+
+
+def test_a_topic_id_is_a_guid_in_the_filter_of_tshark():
+    finding = changed(FINDING, {"topic_ids": ["da2uCyqPT-6vP4yDIMcDSw"], "sides": [changed(SIDE, {"version": 4})]})
+    command = next(one for one in every_command(finding, ["a.pcap"]) if "topic_id" in one)
+    shown = shlex.split(command, comments=True)
+    assert shown[-1] == "kafka.topic_id in {75adae0b-2a8f-4fee-af3f-8c8320c7034b}"
+    assert command.endswith("  # needs tshark 4.6")
 
 
 def test_frames_of_an_interface_are_no_numbers_for_tshark():
@@ -61,7 +79,7 @@ def test_frames_of_several_files_and_ports_are_a_command_each():
     other = changed(
         SIDE, {"connection": "10.0.0.1:4>[::1]:9092", "frame": {"source": "b c.pcap.zst", "first": 7, "last": 9}}
     )
-    assert list(dissections([SIDE, other])) == [
+    assert list(dissections([changed(SIDE, {"version": 4}), changed(other, {"version": 4})])) == [
         "tshark -r capture.pcap -d tcp.port==19093,kafka -Y 'frame.number in {8123}'",
         "tshark -r 'b c.pcap.zst' -d tcp.port==9092,kafka -Y 'frame.number in {7,9}'",
     ]
