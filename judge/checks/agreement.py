@@ -1,7 +1,7 @@
 """TID020: two IDs of one name, or an ID and none, that are both stated without an end.
 
-Rule: the special checks explain, this one finds: what it finds follows from their findings (`causes.tsv`). It asks none
-of them whether it may speak.
+Rule: the special checks explain, this one finds. It asks none of them whether it may speak: where their findings about
+the same IDs are made, its own are left out (`evaluate.py`); others follow from theirs (`causes.tsv`).
 """
 
 from collections.abc import Iterator

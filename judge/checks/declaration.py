@@ -111,6 +111,8 @@ class ListedCheck(NamedTuple):
     """Whether it finds what no error code shows."""
     ended_by_a_restart: bool
     """Whether its findings end when their clients are restarted."""
+    gives_way_to: frozenset[str]
+    """Checks of the same subject that explain what it finds: where one of them speaks about the same IDs, it does not."""
     about_ids: bool
     """Whether it contradicts rows of topic IDs in the table of agreement."""
     version_mark: str
@@ -184,6 +186,7 @@ def declared(page: Page) -> ListedCheck:
         no_tick_from_s=seconds(block.text("no tick", "")),
         shows_no_error=block.flag("shows no error"),
         ended_by_a_restart=block.flag("ended by a restart"),
+        gives_way_to=frozenset(filter(None, block.text("gives way to", "").split(", "))),
         about_ids=block.flag("about IDs"),
         version_mark=block.text("marks versions", ""),
         course=course(block.text("course", "")),

@@ -14,6 +14,7 @@ from typing import Any
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks import catalogue
 from wirecheck.judge.checks.filed import TOPIC_SPACES, words_about
+from wirecheck.judge.checks.listed_checks import check_of
 from wirecheck.judge.claims.claim import Sighting, Subject
 from wirecheck.judge.claims.kinds import SPACES
 from wirecheck.judge.failures import SORTING, failure
@@ -82,8 +83,18 @@ def rows_of(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
     if not codes_of(subject[0]):
         return
     groups = contained(SORTING, subject, context, context.groups, subject)
-    for code in codes_among(subject[0], filed) if groups else ():
-        yield from contained(code, subject, context, findings, catalogue.CHECKS[code], subject, groups, context)
+    found = {
+        code: contained(code, subject, context, findings, catalogue.CHECKS[code], subject, groups, context)
+        for code in (codes_among(subject[0], filed) if groups else ())
+    }
+    for code, rows in found.items():
+        explained = {about(row) for other in check_of(code).gives_way_to for row in found.get(other, ())}
+        yield from (row for row in rows if about(row) not in explained) if explained else rows
+
+
+def about(row: ResultRow) -> tuple[str | None, frozenset[str]]:
+    """Of a finding its cluster and its topic IDs."""
+    return row.body["cluster"], frozenset(row.body["topic_ids"])
 
 
 def contained(

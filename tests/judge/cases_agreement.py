@@ -223,7 +223,7 @@ def tid020_near_miss__a_stale_follower(lab):
     KINDS["metadata"].states(lab, [at + 5 for at in TIMES], ID_2, B2)
 
 
-def tid020_fires__a_lost_id(lab):
+def tid020_near_miss__a_lost_id(lab):
     """The controller gives the topic another ID under its data, and brokers keep the former (TID004)."""
     listed(lab)
     lab.control(0, "LeaderAndIsr", [("orders", ID_1, 3)])
