@@ -112,7 +112,9 @@ class ListedCheck(NamedTuple):
     ended_by_a_restart: bool
     """Whether its findings end when their clients are restarted."""
     gives_way_to: frozenset[str]
-    """Checks of the same subject that explain what it finds: where one of them speaks about the same IDs, it does not."""
+    """Checks of the same subject that explain what it finds: beside their findings about the same IDs its own are
+    left out.
+    """
     about_ids: bool
     """Whether it contradicts rows of topic IDs in the table of agreement."""
     version_mark: str

@@ -347,7 +347,7 @@ def test_a_malformed_message_is_one_finding_about_its_sender(case, summary, clie
 
 
 def test_the_general_check_of_ids_leaves_out_what_a_special_one_says():
-    """In each case of all checks: no two findings of one name about the same IDs; of one process too many it follows."""
+    """In each case of all checks: no two findings of one name about the same IDs."""
     gives_way_to = LISTED["TID020"].gives_way_to
     beside = 0
     for code, case in sorted(CASES):
