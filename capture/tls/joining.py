@@ -149,13 +149,16 @@ class Joining:
         secret = self._secrets.of(trial.random).get(TRAFFIC[1 if trial.of_client else 0])
         if secret is None:
             return None
-        keys, record = generations(Tls13Key(TLS_1_3[trial.suite], secret)), self._records.get(1 - trial.side)
+        label = TRAFFIC[1 if trial.of_client else 0]
+        keys = self._generations(Tls13Key(TLS_1_3[trial.suite], secret), trial.random, label, trial.suite)
+        record = self._records.get(1 - trial.side)
         if record is not None:
-            for key in sorted(keys, key=lambda one: abs(keys.index(one) - trial.updates)):
+            for _, key in sorted(keys, key=lambda one: abs(one[0] - trial.updates)):
                 number = number_of(key, record)
                 if number is not None:
                     return key, number, number + JOINED_NUMBERS
-        return keys[trial.updates], 0, MOST_NUMBERS  # who renews a key mostly asks the other side for it, too
+        # who renews a key mostly asks the other side for it, too
+        return min(keys, key=lambda one: abs(one[0] - trial.updates))[1], 0, MOST_NUMBERS
 
     def _record(self, side: int) -> tuple[bytes, bytes] | None:
         """The first that is whole, and behind which another begins, or nothing is."""
@@ -173,18 +176,33 @@ class Joining:
         """What it costs, in tries; the likeliest first: low numbers, newest secrets."""
         side = min(self._records, key=lambda side: len(self._records[side][1]))
         first = [
-            (Tls13Key(TLS_1_3[suite], secret), random, suite, label == TRAFFIC[0])
+            (Tls13Key(TLS_1_3[suite], secret), random, suite, label)
             for random, found in self._secrets.unclaimed(MOST_SECRETS)
             for label in TRAFFIC
             if (secret := found.get(label)) is not None
             for suite in SUITES.get(len(secret), ())
         ]
         for updated, (least, most) in STEPS:
-            for one, random, suite, of_client in first:
-                for updates, key in enumerate(generations(one)[1:], 1) if updated else [(0, one)]:
+            for one, random, suite, label in first:
+                later = self._generations(one, random, label, suite)[1:] if updated else [(0, one)]
+                for updates, key in later:
                     yield 1 + (most - least) // SCANNED, None
                     for number in key.likely(least, most, self._records[side][1]):
-                        yield 1, Trial(side, key, number, random, suite, of_client, updates)
+                        yield 1, Trial(side, key, number, random, suite, label == TRAFFIC[0], updates)
+
+    def _generations(self, first: Tls13Key, random: bytes, label: str, suite: int) -> list[tuple[int, Tls13Key]]:
+        """The first key and those behind KeyUpdates with their number: derived, logged by OpenSSL, derived from the last."""
+        found = list(enumerate(generations(first)))
+        logged = [Tls13Key(TLS_1_3[suite], one) for one in self._secrets.updated.get((random, label), ())]
+        if not logged:
+            return found
+        derived = {key.secret: number for number, key in found}
+        since = next((derived[key.secret] - at for at, key in enumerate(logged) if key.secret in derived), 1)
+        found += [(since + at, key) for at, key in enumerate(logged) if key.secret not in derived]
+        last = since + len(logged) - 1
+        known = {key.secret for _, key in found}
+        later = enumerate(generations(logged[-1])[1:], last + 1)
+        return [*found, *((number, key) for number, key in later if key.secret not in known)]
 
 
 def number_of(key: Tls13Key, record: tuple[bytes, bytes]) -> int | None:

@@ -22,7 +22,11 @@ CLIENT_RANDOM = "CLIENT_RANDOM"
 EARLY = "CLIENT_EARLY_TRAFFIC_SECRET"
 HANDSHAKE = ("CLIENT_HANDSHAKE_TRAFFIC_SECRET", "SERVER_HANDSHAKE_TRAFFIC_SECRET")
 TRAFFIC = ("CLIENT_TRAFFIC_SECRET_0", "SERVER_TRAFFIC_SECRET_0")
+UPDATED = ("CLIENT_TRAFFIC_SECRET_N", "SERVER_TRAFFIC_SECRET_N")
+"""What OpenSSL calls the secret behind each KeyUpdate, whichever it is: one line each, in their order."""
 USED = {CLIENT_RANDOM, EARLY, *HANDSHAKE, *TRAFFIC}
+MOST_UPDATED = 64
+"""Of one connection and direction, the newest."""
 NO_KEY = "its keys are not in the key log"
 """Why a connection stays encrypted, where nothing of it is there."""
 MOST_CONNECTIONS = 200_000
@@ -55,6 +59,8 @@ class Secrets:
     """That are no comment, and no line of a key log, or that say something else than an earlier one."""
     forgotten: int = 0
 
+    updated: dict[tuple[bytes, str], list[bytes]] = field(default_factory=dict, repr=False)
+    """By the random and the label of TRAFFIC the secrets behind its KeyUpdates, as far as they are logged."""
     claimed: set[bytes] = field(default_factory=set, repr=False)
     """Randoms of connections that were found: no other connection has them."""
 
@@ -97,6 +103,13 @@ class Secrets:
                 random = bytes.fromhex(found[2].decode())
                 self._evict_for(self.by_random, random)
                 self._keep(self.by_random.setdefault(random, {}), label, found[3])
+            elif label in UPDATED:
+                random, secret = (bytes.fromhex(found[part].decode()) for part in (2, 3))
+                if random in self.by_random:
+                    later = self.updated.setdefault((random, TRAFFIC[UPDATED.index(label)]), [])
+                    if secret not in later:
+                        later.append(secret)
+                        del later[:-MOST_UPDATED]
         elif found := _SESSION.fullmatch(line):
             self.lines += 1
             session = bytes.fromhex(found[1].decode().rjust(len(found[1]) + len(found[1]) % 2, "0"))
@@ -113,7 +126,10 @@ class Secrets:
 
     def _evict_for(self, table: OrderedDict[bytes, Any], name: bytes) -> None:
         if name not in table and len(table) >= MOST_CONNECTIONS:
-            self.claimed.discard(table.popitem(last=False)[0])
+            oldest, _ = table.popitem(last=False)
+            self.claimed.discard(oldest)
+            for label in TRAFFIC:
+                self.updated.pop((oldest, label), None)
             self.forgotten += 1
 
 

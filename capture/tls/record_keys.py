@@ -74,7 +74,7 @@ class Tls13Key:
     has_next = True
 
     def __init__(self, suite: Suite, secret: bytes) -> None:
-        self._suite, self._secret = suite, secret
+        self._suite, self.secret = suite, secret
         self._key = expand_label(suite.prf, secret, "key", suite.key_bytes)
         self._aead = _aead(suite, self._key)
         self._iv = int.from_bytes(expand_label(suite.prf, secret, "iv", NONCE_BYTES), "big")
@@ -112,7 +112,7 @@ class Tls13Key:
     def next(self) -> Tls13Key:
         """The key behind a KeyUpdate (RFC 8446 7.2)."""
         length = _HASHES[self._suite.prf].digest_size
-        return Tls13Key(self._suite, expand_label(self._suite.prf, self._secret, "traffic upd", length))
+        return Tls13Key(self._suite, expand_label(self._suite.prf, self.secret, "traffic upd", length))
 
 
 class Tls12Aead:

@@ -4,7 +4,7 @@ import pytest
 
 from wirecheck.capture.tls.cipher_suites import TLS_1_3
 from wirecheck.capture.tls.joining import LIVE, OFFLINE, Budget, Joining, generations
-from wirecheck.capture.tls.key_log import TRAFFIC, Secrets
+from wirecheck.capture.tls.key_log import MOST_UPDATED, TRAFFIC, UPDATED, Secrets
 from wirecheck.capture.tls.record_keys import NONCE_BYTES, Tls13Key
 
 S = 1_000_000_000
@@ -97,6 +97,36 @@ def test_a_connection_is_joined_behind_key_updates(suite, updates):
     side = 1 - trial.side
     assert number == (40, 7)[side]
     assert key_of_other.open(number, *made._records[side]) is not None
+
+
+@pytest.mark.parametrize(("logged_from", "updates"), [(1, 12), (1, 40), (5, 12), (1, 8)])
+def test_a_connection_is_joined_behind_key_updates_that_are_logged(logged_from, updates):
+    """OpenSSL writes a line for each; the capture begins behind more than are derived, or behind the last line."""
+    labels = dict(zip(TRAFFIC, (bytes([1]) * 32, bytes([2]) * 32), strict=True))
+    chain = [Tls13Key(TLS_1_3[AES_128], labels[TRAFFIC[0]])]
+    while len(chain) <= updates:
+        chain.append(chain[-1].next())
+    lines = [f"{label} {b'm'.hex() * 32} {secret.hex()}" for label, secret in labels.items()]
+    lines += [f"{UPDATED[0]} {b'm'.hex() * 32} {one.secret.hex()}" for one in chain[logged_from : updates - 2]]
+    secrets, budget = Secrets(), Budget()
+    secrets.read("\n".join(lines).encode())
+    secrets.read("\n".join(lines).encode())  # a file that was read again adds nothing
+    budget.earn(1 * S)
+    made = Joining(secrets, budget)
+    made.see(0, b"".join(record(chain[updates], 7 + n, b"some message") for n in range(3)))
+    trial = made.find()
+    assert (trial.updates, trial.number) == (updates, 7)
+
+
+def test_of_key_updates_that_are_logged_the_newest_are_kept():
+    secrets = Secrets()
+    head = b"m".hex() * 32
+    secrets.read(f"{UPDATED[0]} {head} {'00' * 32}".encode())  # of a connection of which nothing else is known
+    secrets.read(f"{TRAFFIC[0]} {head} {'11' * 32}".encode())
+    for number in range(MOST_UPDATED + 3):
+        secrets.read(f"{UPDATED[0]} {head} {bytes([number]).hex() * 32}".encode())
+    (kept,) = secrets.updated.values()
+    assert [one[0] for one in kept] == list(range(3, MOST_UPDATED + 3))
 
 
 def test_behind_more_key_updates_than_are_tried_nothing_is_found():
