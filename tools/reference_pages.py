@@ -28,6 +28,10 @@ HEAD = """# Metrics of the monitor
 `make docs` generates this page from `streaming/run/metrics.tsv`. `wirecheck monitor
 --metrics-port P` serves the metrics at `/metrics`. For the agent's metrics, see
 [agent-reference.md](agent-reference.md#metrics).
+
+Rules and dashboards use classic histograms (`..._bucket`). `convert_classic_histograms_to_nhcb: true` of Prometheus
+drops these series: then set `always_scrape_classic_histograms: true` beside it, or panels and rules of latency are
+empty.
 """
 TAIL = """
 | label | values |

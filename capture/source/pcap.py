@@ -31,7 +31,14 @@ _OTHERS = {
     b"PAR1": "a frames file; give its folder instead",
     b"PK\x03\x04": "a zip archive; unpack it",
     b"snoo": "a snoop file; convert it with Wireshark's editcap",
+    b"GMBU": "a Network Monitor file; convert it with Wireshark's editcap",
+    b"RTSS": "a Network Monitor file; convert it with Wireshark's editcap",
 }
+_MOST_OF_TCPDUMP = 262_144 - 256
+"""tcpdump keeps no more than 262,144 bytes of a packet with its headers, whatever it is asked for."""
+_NO_MORE = "tcpdump keeps no more of a packet (BIG TCP): capture with wirecheck capture, or set gso_max_size to 65536"
+_EXPORTED_PDUS = 252
+_OF_PDUS = "these are PDUs that Wireshark exported: give the capture that they are of, and its key log by --keylog"
 _TOO_FAR = "too far from their place to be sorted; use Wireshark's reordercap, and read its output"
 _READ = "supported: Ethernet, raw IP, loopback, Linux cooked (see www.tcpdump.org/linktypes.html)"
 
@@ -116,15 +123,17 @@ class Unread:
             marks.append(frames.Mark(frames.CLOCK, now, source, len(self.clock_steps), set_clock(self.clock_steps)))
         reasons = []
         if self.cut:
-            cut = f"{self.cut} packets are cut to at most {self.cut_bytes} bytes (snap length); capture whole packets"
-            reasons.append(cut)
+            are = "1 packet is" if self.cut == 1 else f"{self.cut} packets are"
+            what_helps = _NO_MORE if self.cut_bytes >= _MOST_OF_TCPDUMP else "capture whole packets"
+            reasons.append(f"{are} cut to at most {self.cut_bytes} bytes (snap length); {what_helps}")
         if self.late:
             reasons.append(f"{self.late} packets are out of order and {_TOO_FAR}")
         reasons += self.lies
         unread = self.skipped.get(link_type.REASONS[link_type.UNSUPPORTED_LINK_TYPE], 0)
         if unread and self.unsupported:
             types = ", ".join(map(str, sorted(self.unsupported)))
-            reasons.append(f"{unread} packets of link type {types} are not supported; {_READ}")
+            instead = _OF_PDUS if self.unsupported == {_EXPORTED_PDUS} else _READ
+            reasons.append(f"{unread} packets of link type {types} are not supported; {instead}")
         reasons += self.errors
         return [*marks, *(frames.Mark(frames.INPUT_ERROR, now, source, reason=reason) for reason in reasons)]
 

@@ -191,7 +191,7 @@ class Joining:
                         yield 1, Trial(side, key, number, random, suite, label == TRAFFIC[0], updates)
 
     def _generations(self, first: Tls13Key, random: bytes, label: str, suite: int) -> list[tuple[int, Tls13Key]]:
-        """The first key and those behind KeyUpdates with their number: derived, logged by OpenSSL, derived from the last."""
+        """The first key and those behind KeyUpdates, each with its number: derived, logged, derived from those."""
         found = list(enumerate(generations(first)))
         logged = [Tls13Key(TLS_1_3[suite], one) for one in self._secrets.updated.get((random, label), ())]
         if not logged:

@@ -17,7 +17,7 @@ from wirecheck.judge.results.result_table import CLUSTER, REVISION, TEXT, TEXTS,
 
 EXCHANGES = ResultTable(
     "exchanges",
-    "Requests with their responses (`--exchanges`). One row each, no revisions.",
+    "Requests with their responses, by `monitor --exchanges` only. One row each, no revisions.",
     (
         Column("label", TEXT, "The agent's cluster label."),
         Column("connection", TEXT, "ip:port>ip:port, client first."),

@@ -1,6 +1,7 @@
 """One packet of each shape: (link type, bytes) and what they mean."""
 
 import struct
+from dataclasses import replace
 
 import pytest
 
@@ -245,8 +246,18 @@ def test_a_tunnel_that_a_snaplen_cut_is_a_span_left_out_or_a_header_short(link_t
 def test_packets_that_a_snaplen_cut_are_said(written):
     whole = t.ethernet(t.ip(V4))
     path = written(t.pcap([t.Packet(0, whole), t.cut(t.Packet(1, whole), len(whole) - 2)]))
-    note = f"1 packets are cut to at most {len(whole) - 2} bytes (snap length); capture whole packets"
+    note = f"1 packet is cut to at most {len(whole) - 2} bytes (snap length); capture whole packets"
     assert marks_of(path) == [(frames.INPUT_ERROR, 0, note)]
+
+
+@pytest.mark.parametrize("overhead", [0, 134])
+def test_of_a_packet_that_tcpdump_cannot_keep_whole_it_is_said_what_can(written, overhead):
+    """BIG TCP: it cuts at 262,144 bytes with its own headers."""
+    kept = 262_144 - overhead
+    big = t.ethernet(t.ipv4("10.0.0.1", "10.0.0.9", t.tcp(replace(V4, payload=bytes(270_000))), total=0))
+    path = written(t.pcap([t.cut(t.Packet(0, big), kept)]))
+    ((_, _, note),) = (mark for mark in marks_of(path) if "cut to at most" in mark[2])
+    assert note.startswith(f"1 packet is cut to at most {kept} bytes (snap length); tcpdump keeps no more of a packet")
 
 
 def test_a_snaplen_may_cut_tcp_options(written):

@@ -431,6 +431,7 @@ def test_a_damaged_gzip_and_garbage_behind_one_are_told(written):
 UNREADABLE = {
     "an empty file": (b"", "empty file"),
     "a text file": (b"this is no capture\n" * 9, "not a pcap or pcapng file"),
+    "Network Monitor's": (b"GMBU" + bytes(60), "a Network Monitor file; convert it with Wireshark's editcap"),
     "one byte": (b"\xd4", "not a pcap or pcapng file"),
     "half a file header": (MICROSECONDS[:20], "truncated file header at byte offset 20"),
     "half a first packet": (MICROSECONDS[:50], "truncated packet at byte offset 24"),
@@ -471,6 +472,15 @@ def test_packets_of_a_link_type_that_is_not_read_are_said_with_its_number(tmp_pa
     assert len(said) == 1
     assert said[0].startswith("2 packets of link type 105 are not supported; supported: Ethernet, raw IP, ")
     assert skipped(tmp_path / f"air.{form}") == {"unsupported-link-type": 2}
+
+
+def test_of_pdus_that_wireshark_exported_it_is_said_what_to_give_instead(written):
+    (said,) = (reason for kind, _, reason in marks_of(written(t.pcap([t.Packet(1, bytes(80))], link_type=252)))
+               if kind == frames.INPUT_ERROR)  # fmt: skip
+    assert said == (
+        "1 packets of link type 252 are not supported; these are PDUs that Wireshark exported: give the capture that"
+        " they are of, and its key log by --keylog"
+    )
 
 
 def test_the_name_of_a_file_begins_no_line_of_its_own(tmp_path):
