@@ -87,9 +87,9 @@ def rows_of(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
         code: contained(code, subject, context, findings, catalogue.CHECKS[code], subject, groups, context)
         for code in (codes_among(subject[0], filed) if groups else ())
     }
-    for code, rows in found.items():
+    for code, made in found.items():
         explained = {about(row) for other in check_of(code).gives_way_to for row in found.get(other, ())}
-        yield from (row for row in rows if about(row) not in explained) if explained else rows
+        yield from (row for row in made if about(row) not in explained)
 
 
 def about(row: ResultRow) -> tuple[str | None, frozenset[str]]:
