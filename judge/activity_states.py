@@ -35,7 +35,15 @@ from wirecheck.judge.claims.outcomes import (
 )
 from wirecheck.judge.claims.response_outcomes import outcome_name
 from wirecheck.judge.not_rejections import EVERY, not_rejection
-from wirecheck.judge.streaks import Streak, longest_of, refused_in_part, served_elsewhere, streaks, together
+from wirecheck.judge.streaks import (
+    Streak,
+    longest_of,
+    refused_in_part,
+    served_elsewhere,
+    streaks,
+    together,
+    with_served,
+)
 from wirecheck.judge.thresholds import Settings
 
 STALLED, IN_PART, FAILING, NOT_CAPTURED, WORKING = "stalled", "in part", "failing", "not captured", "working"
@@ -261,8 +269,10 @@ def every_streak(outcomes: Outcomes, errors: Collection[int]) -> Iterator[Streak
     yield from streaks(outcomes, errors)
     ports = outcomes.parts(errors)
     if len(ports) > 1 or ports < outcomes.parts({SUCCESS}):
+        granted = outcomes.runs({SUCCESS})
         for port in sorted(ports, key=str):
-            yield from streaks(outcomes, errors, port)
+            served = served_elsewhere(outcomes, errors, port, granted)
+            yield from streaks(with_served(outcomes, port, served), errors, port)
 
 
 def is_stalled(one: Streak, settings: Settings) -> bool:

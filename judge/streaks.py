@@ -185,20 +185,33 @@ def without_pause(runs: Iterable[Run], pause_ns: int = RETRY_NS) -> list[Streak]
     return found
 
 
-def served_elsewhere(outcomes: Outcomes, bad: Collection[int]) -> list[Run]:
+def served_elsewhere(
+    outcomes: Outcomes, bad: Collection[int], part: Part | None = None, granted: Collection[Run] | None = None
+) -> list[Run]:
     """A success in each long pause that follows an error which sends a client to another broker: it asks again within
-    that time as long as it is refused, and is served there. To be asked where a broker was not captured.
+    that time as long as it is refused, and is served there. To be asked where a broker was not captured; or of one
+    connection, or partition, with what the client is granted by others: a success in each pause with one of these.
     """
     if SENT_ELSEWHERE.isdisjoint(outcomes.codes() & {*bad}):
         return []
-    every = [(run, error) for error in bad for run in outcomes.runs({error})]
+    every = [(run, error) for error in bad for run in outcomes.runs({error}, part)]
     found, last_ns, sent = list[Run](), 0, False
     for run, error in sorted(every, key=lambda one: one[0].first_ns):
         if sent and run.first_ns > last_ns + RETRY_NS:
-            found.append(Run(1, run.first_ns - 1, run.first_ns - 1))
+            pause = Streak(0, last_ns, run.first_ns)
+            if granted is None or succeeded_during(pause, granted):
+                found.append(Run(1, run.first_ns - 1, run.first_ns - 1))
         if run.last_ns >= last_ns:
             last_ns, sent = run.last_ns, error in SENT_ELSEWHERE
     return found if len(found) + 1 < COMES_BACK else []
+
+
+def with_served(outcomes: Outcomes, part: Part, served: Collection[Run]) -> Outcomes:
+    """With these successes of one connection, or partition."""
+    found = outcomes.copy() if served else outcomes
+    for run in served:
+        found.add(SUCCESS, run.first_ns // SLOT_NS, part, run)
+    return found
 
 
 def in_order(runs: Iterable[Run]) -> list[Run]:

@@ -7,6 +7,7 @@ from bisect import bisect
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from wirecheck.client_ids import is_internal, is_of_node
@@ -23,7 +24,7 @@ from wirecheck.judge.checks.shapes import (
     with_unseen,
 )
 from wirecheck.judge.claims.claim import ZERO, Claim, Subject
-from wirecheck.judge.claims.outcomes import CLOSED, OTHERS, SUCCESS, TURNED_AWAY, WAITED, Run
+from wirecheck.judge.claims.outcomes import CLOSED, LATE, OTHERS, SUCCESS, TURNED_AWAY, WAITED, Run
 from wirecheck.judge.results.finding import Evidence
 from wirecheck.judge.results.topic_rows import integers
 from wirecheck.judge.streaks import (
@@ -192,18 +193,32 @@ def waiting_writes(
         "client": first["client_id"] or "a client without an ID",
         "server": servers_of(claims, context),
         "partitions": "; ".join(f"{name} {numbered_partitions(topics[name])}" for name in sorted(topics)),
-        "seconds": f"{wait.seconds:.0f}",
+        "seconds": f"{max(claim.peak['longest'] for claim in claims) / SECOND_NS:.0f}",
         "since": clock(wait.first_ns),
         "until": f" to {clock(wait.last_ns)}" if over else "",
         **({"recovered": "yes"} if over else {}),
     }
-    if any(claim.peak["given_up"] for claim in claims) or wait.seconds >= context.settings.stuck_s:
+    quiet_s = longest_quiet_s(uses, claims[0]["endpoint"], wait)
+    if any(claim.peak["given_up"] for claim in claims) or quiet_s >= context.settings.stuck_s:
         words["hurt_host"] = first["host"]  # else the client went on once the ISR had shrunk
     only = next(iter(topics)) if len(topics) == 1 else None
     about = {"topic": only, "client_ids": (first["client_id"],), "brokers": tuple(sorted(replicas))}
     times = {"first_ns": wait.first_ns, "last_ns": wait.last_ns, "count": wait.count}
     key = (first["client_id"] or "", first["host"], context.node(first))
     return resting_on(claims, *key, **about, **times, words=words)
+
+
+def longest_quiet_s(uses: Collection[Claim], endpoint: str, wait: Streak) -> float:
+    """The longest time within a wait in which the server answered no write of the client at all. A queue of writes that
+    it answers one after the other takes as long for each of them, and gets on; of those that were late, only the last
+    of each slot is known.
+    """
+    found = [wait.first_ns, wait.last_ns]
+    for run in (run for use in uses if use["endpoint"] == endpoint for run in use.outcomes.runs({SUCCESS})):
+        found += [run.first_ns, run.last_ns]
+    found += [run.last_ns for use in uses if use["endpoint"] == endpoint for run in use.outcomes.runs({LATE})]
+    within = sorted(ts_ns for ts_ns in found if wait.first_ns <= ts_ns <= wait.last_ns)
+    return max((later - before for before, later in pairwise(within)), default=0) / SECOND_NS
 
 
 def numbered_partitions(numbers: Collection[int]) -> str:

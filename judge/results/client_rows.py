@@ -42,6 +42,7 @@ from wirecheck.judge.results.result_table import Body, ResultRow
 from wirecheck.judge.results.topic_rows import integers, known
 from wirecheck.judge.streaks import (
     ASKS_AGAIN_NS,
+    SENT_ELSEWHERE,
     Streak,
     is_never,
     is_unavailable,
@@ -49,11 +50,13 @@ from wirecheck.judge.streaks import (
     partitions,
     refused_in_part,
     responses,
+    served_elsewhere,
     streaks,
     stuck,
     succeeded_during,
     together,
     waits,
+    with_served,
     with_successes,
 )
 from wirecheck.judge.thresholds import SECOND_NS
@@ -528,11 +531,13 @@ def rows(about: str, harms: Iterable[Harm | None], group: Group, context: CheckC
 
 def refusals(one: Refused, topic: RefusedTopic, group: Group, context: CheckContext) -> Harm | None:
     """None where it was refused too little to be worth a row."""
-    answers = ((claim, with_unseen(claim, group, context)) for claim in one.answers)
+    of_topic = answers_of_topic(one, topic, group, context)
+    known = (served_by_others(claim, of_topic) for claim in one.answers)
+    answers = ((claim, with_unseen(claim, group, context)) for claim in known)
     every = ((claim, perhaps is claim, worst(perhaps, context)) for claim, perhaps in answers)
     found = [(pair[0], pair[1] if whole else as_known(pair[1], claim), claim) for claim, whole, pair in every if pair]
     level = HURT if any(of == HURT for of, *_ in found) else BRIEFLY
-    settled_ns = last_accepted_ns(one, topic, group, context) - ASKS_AGAIN_NS
+    settled_ns = last_accepted_ns(of_topic) - ASKS_AGAIN_NS
     where = {
         claim["endpoint"]: replace(streak, ended=streak.ended or streak.last_ns < settled_ns)
         for of, streak, claim in found
@@ -552,6 +557,22 @@ def refusals(one: Refused, topic: RefusedTopic, group: Group, context: CheckCont
     return Harm(
         one.who, topic, one.refusals, level, of_level, sorted(numbers), errors, count, blocked, succeeded=one.of_topic
     )
+
+
+def served_by_others(claim: Claim, of_topic: Iterable[Claim]) -> Claim:
+    """With a success of each partition in the pauses in which another broker served it: it had moved there."""
+    outcomes, errors = claim.outcomes, claim.outcomes.errors()
+    if SENT_ELSEWHERE.isdisjoint(errors):
+        return claim
+    others = [one for one in of_topic if one["endpoint"] != claim["endpoint"]]
+    for partition in sorted(outcomes.parts(errors), key=str):
+        granted = [run for one in others for run in one.outcomes.runs({SUCCESS}, partition)]
+        outcomes = with_served(outcomes, partition, served_elsewhere(outcomes, errors, partition, granted))
+    if outcomes is claim.outcomes:
+        return claim
+    found = claim.copy()
+    found.outcomes = outcomes
+    return found
 
 
 def worth_a_row(streak: Streak, context: CheckContext) -> bool:
@@ -576,13 +597,18 @@ def as_known(streak: Streak, claim: Claim) -> Streak:
     return replace(whole.joined(streak), count=max(whole.count, streak.count), ended=ended)
 
 
-def last_accepted_ns(one: Refused, topic: RefusedTopic, group: Group, context: CheckContext) -> int:
+def last_accepted_ns(answers: Iterable[Claim]) -> int:
     """When a request of the client about the topic last succeeded, at any broker; 0 if never."""
-    answers, (client_id, host, api) = one.of_topic, one.who
-    if topic.topic_id is None:
-        named_answers = context.by("name api", "named_answer", group, "client", client_id or "", host)
-        answers = named_answers.get((topic.name, api), [])
     return max((run.last_ns for claim in answers for run in claim.outcomes.runs({SUCCESS})), default=0)
+
+
+def answers_of_topic(one: Refused, topic: RefusedTopic, group: Group, context: CheckContext) -> list[Claim]:
+    """What all brokers answered the client about the topic by this API."""
+    client_id, host, api = one.who
+    if topic.topic_id is not None:
+        return one.of_topic
+    by_name = context.by("name api", "named_answer", group, "client", client_id or "", host)
+    return [*{claim.identity: claim for claim in [*one.of_topic, *by_name.get((topic.name, api), [])]}.values()]
 
 
 def blocked_ms(claims: Iterable[Claim]) -> int:

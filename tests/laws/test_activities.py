@@ -146,6 +146,35 @@ def test_who_is_sent_to_a_broker_that_was_not_captured_is_not_accused_by_its_sil
     assert states(lab)["app", "10.0.0.7", "Heartbeat"] in HURT
 
 
+def writes(talk, times, partition, error=0):
+    for at in times:
+        row = {"index": partition, "errorCode": error, "baseOffset": 1, "logAppendTimeMs": -1}
+        asked = {"acks": -1, "timeoutMs": 30_000, "topicData": [{"name": "orders", "partitionData": []}]}
+        talk.ask(at, "Produce", 7, asked, {"responses": [{"name": "orders", "partitionResponses": [row]}]})
+
+
+@FEW
+@given(seed=SEEDS)
+def test_a_partition_that_moves_away_and_back_accuses_nobody(seed):
+    """Rolls: what a broker rejects before it goes, and once it is back, is no streak, as others serve it meanwhile."""
+    dice = Random(seed)
+    lab, at = Lab(), 1
+    for server in (B1, B2, B3):
+        lab.metadata(0, server=server)
+    old, new = lab.talk(B1, "app", "10.0.0.7"), lab.talk(B2, "app", "10.0.0.7")
+    writes(old, [at], 0)
+    for _ in range(dice.randint(2, 4)):
+        fast = [at + tenth / 10 for tenth in range(10 * dice.randint(2, 5))]
+        writes(old, fast, 0, 6)
+        until = int(fast[-1]) + dice.randint(40, 90)
+        writes(new, range(int(fast[-1]) + 1, until), 0)
+        at = until
+    lab.until = at + 60
+    result = lab.judge()
+    assert HURT.isdisjoint(row["state"] for row in result["activities"].values())
+    assert {row["level"] for row in result["harms"].values()} <= {"briefly"}
+
+
 @FEW
 @given(seed=SEEDS, others=st.integers(1, 6), every=st.integers(2, 15))
 def test_a_group_that_no_member_gets_into_is_stalled_whoever_else_has_its_client_id(seed, others, every):

@@ -166,9 +166,9 @@ def writes_that_wait(batch: Batch, waited: Waits) -> Iterator[Rows]:
     until[batch.exchanges.request[rows]] = until_ns(batch.exchanges, rows)
     given_up[batch.exchanges.request[waited.given_up]] = 1
     ends_ns, peak = until[lines.message], given_up[lines.message]
+    longest_ns = np.maximum(ends_ns - lines.ts_ns, 0)
     name = lines.column("name").only(lines.present("name")) if lines.has("name") else "-"
     key = ["@who", name, "topic_id" if lines.has("topic_id") else "-"]
     waiting, index = np.full(len(lines), WAITED, np.int64), lines.column("index")
-    yield lines.states(
-        "write_wait", key, ends_ns > 0, error=waiting, apart=index, peak={"until": ends_ns, "given_up": peak}
-    )
+    peaks = {"until": ends_ns, "given_up": peak, "longest": longest_ns}
+    yield lines.states("write_wait", key, ends_ns > 0, error=waiting, apart=index, peak=peaks)

@@ -361,6 +361,27 @@ def test_a_client_that_is_sent_elsewhere_and_comes_back_each_minute_is_served_no
     assert levels(lab) == [("writer", HURT, 12, False)]
 
 
+def test_a_partition_that_comes_back_to_a_broker_was_served_elsewhere_meanwhile():
+    """Both times that a restart takes it away, broker 1 rejects it; between them it is served by broker 2."""
+    lab = Lab()
+    lab.metadata(1)
+    produces(lab, [*range(2, 12), *range(72, 82)], "orders", NOT_LEADER)
+    produces(lab, range(13, 70, 2), "orders", server=B2)
+    for server in (B2, B3):
+        lab.metadata(3, server=server)
+    assert levels(lab) == [("writer", "briefly", 10, True)]
+
+
+def test_another_partition_that_is_served_elsewhere_hides_nothing():
+    lab = Lab()
+    lab.metadata(1)
+    produces(lab, [*range(2, 12), *range(72, 82)], "orders", NOT_LEADER)
+    produces(lab, range(13, 70, 2), "orders", server=B2, partition=1)
+    for server in (B2, B3):
+        lab.metadata(3, server=server)
+    assert levels(lab)[0][1] == HURT
+
+
 def test_few_errors_over_a_long_time_are_a_row_as_long_as_nothing_succeeds():
     """`errors` calls them ongoing, and so no card is without that client."""
     lab = Lab()
