@@ -268,7 +268,7 @@ UNSEEN_ONE_IN = 4
 def every_streak(outcomes: Outcomes, errors: Collection[int]) -> Iterator[Streak]:
     yield from streaks(outcomes, errors)
     ports = outcomes.parts(errors)
-    if len(ports) > 1 or ports < outcomes.parts({SUCCESS}):
+    if len(ports | outcomes.parts({SUCCESS})) > 1:
         granted = outcomes.runs({SUCCESS})
         for port in sorted(ports, key=str):
             served = served_elsewhere(outcomes, errors, port, granted)

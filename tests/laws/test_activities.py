@@ -146,6 +146,22 @@ def test_who_is_sent_to_a_broker_that_was_not_captured_is_not_accused_by_its_sil
     assert states(lab)["app", "10.0.0.7", "Heartbeat"] in HURT
 
 
+@FEW
+@given(seed=SEEDS, others=st.integers(1, 6), every=st.integers(2, 8))
+def test_a_connection_that_is_granted_nothing_is_stalled_whoever_else_has_its_client_id(seed, others, every):
+    """Pods behind one address: one of them is denied what all others are granted, far more often."""
+    dice, lab = Random(seed), Lab()
+    lab.metadata(0)
+    denied = lab.talk(B1, "app", "10.0.0.7")
+    for at in range(5, 120, every):
+        denied.ask(at, "InitProducerId", 4, {}, {"errorCode": 53})
+    granted = [lab.talk(dice.choice((B1, B2)), "app", "10.0.0.7") for _ in range(others)]
+    for tenth in range(1_300):
+        dice.choice(granted).ask(tenth / 10, "InitProducerId", 4, {}, {"errorCode": 0})
+    lab.until = 160
+    assert states(lab)["app", "10.0.0.7", "InitProducerId"] == "stalled"
+
+
 def writes(talk, times, partition, error=0):
     for at in times:
         row = {"index": partition, "errorCode": error, "baseOffset": 1, "logAppendTimeMs": -1}
