@@ -24,7 +24,7 @@ from wirecheck.judge.checks.shapes import (
     with_unseen,
 )
 from wirecheck.judge.claims.claim import ZERO, Claim, Subject
-from wirecheck.judge.claims.outcomes import CLOSED, LATE, OTHERS, SUCCESS, TURNED_AWAY, WAITED, Run
+from wirecheck.judge.claims.outcomes import CLOSED, LATE, OTHERS, SLOT_NS, SUCCESS, TURNED_AWAY, WAITED, Run
 from wirecheck.judge.results.finding import Evidence
 from wirecheck.judge.results.topic_rows import integers
 from wirecheck.judge.streaks import (
@@ -393,7 +393,8 @@ def address_refuses_connections(subject: Subject, group: Group, context: CheckCo
         words = {"endpoint": endpoint, "node": node, "since": clock(longest.first_ns)}
         hosts = {claim["host"] for claim in claims}
         cut_off = longest.seconds >= context.settings.cut_off_s
-        client_ids = tuple(shut_out(hosts, node, longest, context)) if cut_off else ()
+        naming = {claim["endpoint"] for claim in named}
+        client_ids = tuple(shut_out(hosts, naming, node, longest, context)) if cut_off else ()
         about = {"brokers": (node,), "client_ids": client_ids, "count": longest.count}
         times = {"first_ns": longest.first_ns, "last_ns": longest.last_ns}
         yield resting_on([*claims, *late], endpoint, **about, **times, words=words)
@@ -447,10 +448,12 @@ def connections_refused(subject: Subject, group: Group, context: CheckContext) -
         yield resting_on([claim], claim["host"], endpoint, **about, words=words)
 
 
-def shut_out(hosts: set[str], node: int, outage: Streak, context: CheckContext) -> Iterator[str]:
-    """The clients on these hosts that reached the broker at no address since then, or shortly before. Of several on one
-    host it is unknown whose connections were refused: those count that ask for metadata again and again, and get no
-    further anywhere.
+def shut_out(
+    hosts: set[str], naming: Collection[str], node: int, outage: Streak, context: CheckContext
+) -> Iterator[str]:
+    """The clients on these hosts that asked a server which names the address, and reached the broker at no address
+    since then, or shortly before. Of several on one host it is unknown whose connections were refused: those count
+    that ask for metadata again and again, and get no further anywhere, or write or read elsewhere meanwhile.
     """
     found: dict[str, list[str]] = {}
     looking, alone = set[tuple[str, str]](), Counter[str]()
@@ -460,14 +463,38 @@ def shut_out(hosts: set[str], node: int, outage: Streak, context: CheckContext) 
             continue
         every = context.ledger.claims("client", *subject)
         asked = [one for one in every if one.last.ts_ns >= outage.first_ns - ASKS_AGAIN_NS]
-        alone[host] += bool(asked)
-        if asked and not any(is_known_as(one["endpoint"], node, outage, context) for one in asked):
+        if not any(one["endpoint"] in naming for one in asked):
+            continue
+        alone[host] += 1
+        if not any(is_known_as(one["endpoint"], node, outage, context) for one in asked):
             found.setdefault(host, []).append(client_id)
             apis = {word.partition(":")[0] for one in every for word in one.tally}
-            if apis <= LOOKS and sum(one.count for one in every) >= context.settings.stuck_answers:
+            often = sum(one.count for one in every) >= context.settings.stuck_answers
+            if (apis <= LOOKS and often) or looks_again(subject, outage, context):
                 looking.add((host, client_id))
     for host, clients in sorted(found.items()):
         yield from sorted(one for one in clients if alone[host] == 1 or (host, one) in looking)
+
+
+def looks_again(subject: Subject, outage: Streak, context: CheckContext) -> bool:
+    """Whether a client that writes or reads asks for metadata all the time: by themselves clients do that once in some
+    minutes.
+    """
+    every = context.ledger.claims("activity", *subject)
+    slots = {
+        run.first_ns // SLOT_NS
+        for one in every
+        if one["api"] == METADATA
+        for run in one.outcomes.runs()
+        if outage.first_ns <= run.last_ns and run.first_ns <= outage.last_ns
+    }
+    seen = outage.last_ns // SLOT_NS - outage.first_ns // SLOT_NS + 1
+    works = any(one["api"] in WRITES_AND_READS for one in every)
+    return works and len(slots) >= LOOKS_AGAIN and 2 * len(slots) >= seen
+
+
+LOOKS_AGAIN = 5
+"""In so many slots of 10 s, and in half of them, a client asks for metadata."""
 
 
 def is_known_as(endpoint: str, node: int, outage: Streak, context: CheckContext) -> bool:

@@ -558,6 +558,22 @@ def wir008_fires__several_on_one_host(lab):
     assert cut_off_clients(lab) == {"app", "job"}
 
 
+def wir008_fires__one_of_several_reads_elsewhere(lab):
+    """It reads what other brokers lead, and asks for metadata after each refused connection. Others of its host read
+    and are content, or asked at a listener where broker 9 has another address.
+    """
+    wir008_refuses(lab, ())
+    for client_id, times, dead in (("half", range(0, 90, 4), DEAD), ("fine", (1,), DEAD), ("inner", range(90), INSIDE)):
+        talk = lab.talk(B1 if dead == DEAD else B2, client_id, "10.0.0.77")
+        for at in times:
+            lab.metadata(at, brokers={**BROKERS, dead: 9}, talk=talk)
+        lab.fetches(range(0, 90, 5), ID_1, client_id=client_id, host="10.0.0.77", talk=talk)
+    for at in range(10, 80, 3):
+        lab.talk(DEAD, "half", "10.0.0.77", over=True, close_ns=ns(at), closed_by="server-rst")
+    assert cut_off_clients(lab) == {"half"}
+
+
+INSIDE = "10.0.0.8:9092"
 BEHIND = "10.0.0.1:9192"
 DOUBLING = [10, 10.1, 10.2, 10.4, 10.8, 11.6, 13.2, 16.4, 22.8, 36, 62.9, 98]
 """kafka-python waits twice as long each time, up to 36 s."""
