@@ -22,10 +22,13 @@ from wirecheck.judge.checks.shapes import (
     gathered,
     lasting,
     resting_on,
+    seen_whole,
     start_ns,
 )
+from wirecheck.judge.checks.unserved import hash_of
 from wirecheck.judge.claims.claim import AT, Claim, Subject, slot_of
 from wirecheck.judge.claims.extract.transactions import ABORTED
+from wirecheck.judge.claims.outcomes import SLOT_NS
 from wirecheck.judge.results.finding import Evidence, Number
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import name_of
@@ -84,7 +87,11 @@ def waits_for_open_transaction(subject: Subject, group: Group, context: CheckCon
         longest = [
             max(stands(mine), key=lambda one: (one.seconds, one.to_ns)) for _, mine in gathered(of_topic, "partition")
         ]
-        held = [stand for stand in longest if stand.seconds >= context.settings.open_transaction_s]
+        gone = {stand.claims[0]["partition"]: gone_writer(bound, topic_id, stand, group, context) for stand in longest}
+        patience_s = context.settings.open_transaction_s, context.settings.stuck_s
+        held = [
+            stand for stand in longest if stand.seconds >= patience_s[gone[stand.claims[0]["partition"]] is not None]
+        ]
         if not held:
             continue
         limits = [limit_s(bound, topic_id, stand, group, context) for stand in held]
@@ -95,7 +102,8 @@ def waits_for_open_transaction(subject: Subject, group: Group, context: CheckCon
             "partition": partition,
             "offset": first.offset,
             "from": about(first.from_ns),
-            "open": f"{first.seconds // MINUTE_S} min",
+            "open": f"{first.seconds // MINUTE_S} min" if first.seconds >= 2 * MINUTE_S else f"{first.seconds} s",
+            "whose": whose(gone[partition]),
             "behind": first.behind,
         }
         if any(stand.seconds >= limit for stand, limit in zip(held, limits, strict=True)):
@@ -115,18 +123,72 @@ def waits_for_open_transaction(subject: Subject, group: Group, context: CheckCon
         )
 
 
+def whose(writer: Claim | None) -> str:
+    return "an open" if writer is None else f"vanished {writer['client_id'] or writer['transactional_id']}'s"
+
+
+def gone_writer(
+    name: str | None, topic_id: str | None, stand: Stand, group: Group, context: CheckContext
+) -> Claim | None:
+    """Who wrote to the partition last as it began to stand, did not end the transaction, and closed its connection:
+    nothing ends it before its time-out, if no process begins with its transactional ID.
+    """
+    patience_ns = context.settings.stuck_s * SECOND_NS
+    if stand.seconds * SECOND_NS < patience_ns or not stand.is_last:
+        return None
+    context.watch()
+    for writer in written_in_transactions(name, topic_id, stand, group, context):
+        last_ns, who = writer.last.ts_ns, (writer["client_id"], writer["host"])
+        later = [
+            one
+            for kind in ("transaction_limit", "transaction_done")
+            for one in context.claims(kind, group, "server")
+            if one["transactional_id"] == writer["transactional_id"] and one.last.ts_ns > last_ns
+        ]
+        near = stand.from_ns - 2 * SLOT_NS <= last_ns <= stand.from_ns + SLOT_NS
+        closed_ns = last_close_ns(writer, context) if near and not later else None
+        if closed_ns is None or not context.passed(closed_ns + patience_ns):
+            continue
+        if seen_whole(*who, {*group.endpoints}, group, context, since_ns=last_ns):
+            return writer
+    return None
+
+
+def last_close_ns(writer: Claim, context: CheckContext) -> int | None:
+    """When the client closed the last of its connections to the leader; None if it did not, or one may be open."""
+    hashed = hash_of(writer["client_id"] or "")
+    every = [
+        one
+        for one in context.ledger.claims("connected", "link", writer.last.server)
+        if (one["host"], one["client_hash"]) == (writer["host"], hashed)
+    ]
+    last_ns = max((run.last_ns for one in every for run in one.outcomes.runs()), default=0)
+    closed = any(one.peak.get("by_client") == last_ns for one in every)
+    return last_ns if closed and last_ns >= writer.last.ts_ns else None
+
+
+def written_in_transactions(
+    name: str | None, topic_id: str | None, stand: Stand, group: Group, context: CheckContext
+) -> list[Claim]:
+    """Who wrote to the partition in a transaction."""
+    written = context.claims("writes_in_transaction", group, "name", name) if name else []
+    written = written + (context.claims("writes_in_transaction", group, "id", topic_id) if topic_id else [])
+    return [one for one in written if one["partition"] == stand.claims[0]["partition"]]
+
+
 def limit_s(name: str | None, topic_id: str | None, stand: Stand, group: Group, context: CheckContext) -> int:
     """How long a transaction on a partition may be open: what its producers were granted, and the time in which a
     coordinator aborts; if one of them was not seen to begin, as long as brokers grant at most.
     """
-    partition, longest = stand.claims[0]["partition"], context.settings.hanging_transaction_s
-    written = context.claims("writes_in_transaction", group, "name", name) if name else []
-    written = written + (context.claims("writes_in_transaction", group, "id", topic_id) if topic_id else [])
-    writers = {one["transactional_id"] for one in written if one["partition"] == partition}
+    longest, written = (
+        context.settings.hanging_transaction_s,
+        written_in_transactions(name, topic_id, stand, group, context),
+    )
+    writers = {one["transactional_id"] for one in written}
     limits: dict[str, int] = {}
     for one in context.claims("transaction_limit", group, "server"):
         limits[one["transactional_id"]] = max(one.peak["limit_ms"], limits.get(one["transactional_id"], 0))
-    began = min((one.first.ts_ns for one in written if one["partition"] == partition), default=stand.to_ns)
+    began = min((one.first.ts_ns for one in written), default=stand.to_ns)
     if not writers or not writers <= limits.keys() or began > stand.from_ns:
         return longest
     context.watch()

@@ -452,11 +452,17 @@ def connection_spans(subject: Subject, context: CheckContext) -> list[tuple[int,
 def connections_that_are_over(subject: Subject, context: CheckContext) -> list[Claim]:
     """Those of a client, by server; of one that was never seen to close, `unclosed` is its last packet."""
     _, client_id, host = subject
-    name = client_id.encode(errors="replace")
-    hashed, _ = hash_of_client(name, len(name))
+    hashed = hash_of(client_id)
     asked = context.ledger.claims("client", *subject)
     found = (claim for one in asked for claim in context.ledger.claims("connected", "link", one["endpoint"]))
     return [one for one in found if (one["host"], one["client_hash"]) == (host, hashed)]
+
+
+def hash_of(client_id: str) -> int:
+    """As connections have it."""
+    name = client_id.encode(errors="replace")
+    hashed, _ = hash_of_client(name, len(name))
+    return hashed
 
 
 def wrote_last_ns(subject: Subject, context: CheckContext) -> int:

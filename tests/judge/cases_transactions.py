@@ -1,6 +1,7 @@
 """Cases of FET008 and CLI013, in bytes: readers of committed records, and how transactions end."""
 
-from tests.judge.lab import B1, B2, ID_1, disagrees_at
+from tests.judge.lab import B1, B2, ID_1, disagrees_at, ns
+from wirecheck.decode.connection.framing.recognise import hash_of_client
 
 RECORDS = "AAAA"
 
@@ -59,15 +60,55 @@ def fet008_fires__and_hangs(lab):
     assert words_of(lab)["hurt_host"] == "10.0.0.99"
 
 
-def writes_in_transaction(lab, at, name, limit_s=None):
+def writes_in_transaction(lab, at, name, limit_s=None, *, ends=None, **facts):
     """A write, and before it what its producer was granted."""
-    talk = lab.talk(client_id="writer", host="10.0.0.98")
+    talk = lab.talk(client_id="writer", host="10.0.0.98", **facts)
     if limit_s is not None:
         asked = {"transactionalId": name, "transactionTimeoutMs": limit_s * 1000}
         talk.ask(at, "InitProducerId", 4, asked, {"errorCode": 0, "producerId": 7})
     rows = [{"name": "orders", "partitionData": [{"index": 0, "records": RECORDS}]}]
     answer = {"responses": [{"name": "orders", "partitionResponses": [{"index": 0, "baseOffset": 100}]}]}
     talk.ask(at + 0.1, "Produce", 9, {"transactionalId": name, "acks": -1, "topicData": rows}, answer)
+    if ends is not None:
+        talk.ask(ends, "EndTxn", 3, {"transactionalId": name, "committed": True}, {"errorCode": 0})
+    return talk
+
+
+def held_back_by(lab, **facts):
+    """For 50 s, by a transaction that may take ten minutes."""
+    lab.metadata(0, [("orders", ID_1)])
+    found = writes_in_transaction(lab, 0.2, "tx-1", 600, **facts)
+    reads(lab, range(1, 50, 3), lambda at: 100, grows)
+    return found
+
+
+OVER = {"over": True, "client_hash": hash_of_client(b"writer", 6)[0]}
+GONE = {"closed_by": "client-rst", "close_ns": ns(3), **OVER}
+
+
+def fet008_fires__its_producer_is_gone(lab):
+    held_back_by(lab, **GONE)
+    assert "vanished writer's transaction" in lab.findings("FET008")[0]["summary"]
+    assert "hurt_host" not in words_of(lab)
+
+
+def fet008_near_miss__its_producer_may_go_on(lab):
+    """Nothing closed its connection: it works on what it will commit."""
+    held_back_by(lab, **OVER)
+
+
+def fet008_near_miss__its_broker_was_restarted(lab):
+    held_back_by(lab, **{**GONE, "closed_by": "server-fin"})
+
+
+def fet008_near_miss__its_producer_began_again(lab):
+    """Its next process ends what was open, with a new epoch."""
+    held_back_by(lab, **GONE)
+    writes_in_transaction(lab, 40, "tx-1", 600)
+
+
+def fet008_near_miss__another_producer_ended_its_own_and_left(lab):
+    held_back_by(lab, ends=2, **GONE)
 
 
 def fet008_fires__longer_than_its_producers_were_granted(lab):

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from wirecheck.judge.claims.batch import Batch, among
+from wirecheck.judge.claims.batch import Batch, among, key_of_messages
 from wirecheck.judge.claims.claim import AT
 from wirecheck.judge.claims.outcomes import SUCCESS
 from wirecheck.judge.claims.reduce import Column, Rows, spelled
@@ -24,7 +24,8 @@ def claims(batch: Batch) -> Iterator[Rows]:
     if written := batch.lines("Produce", "request", "topic_data.partition_data"):
         name = written.column("name").only(written.present("name"))
         topic_id = written.column("topic_id") if written.has("topic_id") else "-"
-        key = ["transactional_id", name, topic_id, "index"]
+        client, host, _ = key_of_messages(batch, "@who", written.message)
+        key = ["transactional_id", name, topic_id, "index", client, host]
         yield written.states("writes_in_transaction", key, written.given("transactional_id"))
     if granted := batch.lines("InitProducerId", "response"):
         transactional_id, _ = granted.other_column("transactional_id")
@@ -33,7 +34,9 @@ def claims(batch: Batch) -> Iterator[Rows]:
         yield granted.states("transaction_limit", [transactional_id, "@endpoint"], good, peak=peak)
     if ends := batch.lines("EndTxn", "request"):
         outcome = np.where(ends["committed"] != 0, SUCCESS, ABORTED)
-        yield ends.states("transaction_ended", "@who", ends.other("error_code", absent=-1) == 0, error=outcome)
+        good = ends.other("error_code", absent=-1) == 0
+        yield ends.states("transaction_ended", "@who", good, error=outcome)
+        yield ends.states("transaction_done", ["transactional_id", "@endpoint"], good)
     yield from held_back(batch)
 
 

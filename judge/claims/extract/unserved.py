@@ -65,7 +65,10 @@ def connections(batch: Batch) -> Iterator[Claim]:
             first_ns, last_ns = connection.started_ns, connection.last_ns
             ended = SUCCESS if connection.close_ns else OPEN
             outcomes = single(ended, first_ns // SLOT_NS, connection.client.port, Run(1, first_ns, last_ns))
-            key, peak = (*ends, connection.client_hash), {} if connection.close_ns else {"unclosed": connection.last_ns}
+            key = (*ends, connection.client_hash)
+            peak = {} if connection.close_ns else {"unclosed": last_ns}
+            if connection.close_ns and (connection.closed_by or "").startswith("client"):
+                peak["by_client"] = last_ns
             yield Claim("connected", key, *span(connection), outcomes=outcomes, peak=peak)
         if connection.over and connection.answered_in and connection.requests and not connection.is_guess:
             ts_ns = connection.last_ns
