@@ -75,6 +75,12 @@ class Reader(NamedTuple):
         return ts_ns, offset
 
     @property
+    def answer(self) -> tuple[int, int]:
+        """When a response was captured last, and its error; zeros where none was."""
+        ts_ns, error = max((tuple(one.peak["answer"]) for one in self.claims if "answer" in one.peak), default=(0, 0))
+        return ts_ns, error
+
+    @property
     def lowest(self) -> int | None:
         """The lowest offset that it asked for and was not refused; None where it was refused each time."""
         known = [one.peak["lowest"] for one in self.claims if "lowest" in one.peak]

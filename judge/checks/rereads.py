@@ -92,9 +92,9 @@ def comes_back(one: Reader, partition: int, log: Log) -> Again | None:
     found = [slot for slot, value in asked if value == offset and slot > max(first - 1, more) and slot in came]
     if len(found) < SLOTS or (found[-1] - found[0]) * SLOT_NS < LEAST_S * SECOND_NS:
         return None
-    rejected = max(claim.peak.get("answer", (0, 0)) for claim in one.claims)[1] != 0
+    _, error = one.answer
     behind = any(value > offset for slot, value in by_slot(one.claims) if slot >= found[0])
-    return None if rejected or waits(one, log) else Again(one, offset, found, not behind)
+    return None if error or waits(one, log) else Again(one, offset, found, not behind)
 
 
 def unlisted(one: Reader) -> Times:

@@ -1,8 +1,8 @@
 """Cases of positions that stand, of records that are never read or read again, and of groups that wait, in bytes."""
 
 from tests.judge.cases_unserved import READER, assignment, in_session, lists_songs, member, next_member
-from tests.judge.lab import B1, ID_1, ID_2, disagrees_at, disagrees_later
-from wirecheck.decode.connection.exchanges import PENDING
+from tests.judge.lab import B1, ID_1, ID_2, disagrees_at, disagrees_later, ns
+from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, PENDING
 from wirecheck.decode.connection.framing.recognise import hash_of_client
 
 OUT_OF_RANGE = 1
@@ -528,6 +528,64 @@ def grp014_near_miss(lab):
 def grp014_cannot_know(lab):
     """What it had committed was not seen."""
     begins_before(lab, committed=False)
+
+
+# CLI014
+
+
+def gives_up(lab, times, offset, *, until=None, answered=(), **facts):
+    """Fetches that the client ends by closing the connection, before the broker has what they ask for."""
+    until = until or max(times) + 20
+    listed(lab, 0, ID_1)
+    grows(lab, until)
+    process(lab, 8, 1, until=until)
+    for at in times:
+        facts = {"over": True, "closed_by": "client-fin", **facts}
+        talk = lab.talk(client_id="reader", host="10.0.0.7", **facts)
+        rows = [{"partition": 0, "fetchOffset": offset}]
+        asked = {"replicaId": -1, "sessionEpoch": -1, "maxWaitMs": 60_000, "minBytes": 50_000_000}
+        asked |= {"topics": [{"topicId": ID_1, "partitions": rows}]}
+        talk.ask(at, "Fetch", 13, asked, outcome=CLOSED_BY_CLIENT, answered_in=19)
+        talk.closed = at + 19
+    for at in answered:
+        fetches(lab, [(at, offset, at)])
+    lab.until = until
+
+
+@disagrees_at(10)
+def cli014_fires(lab):
+    gives_up(lab, range(10, 140, 20), 5)
+    (found,) = lab.findings("CLI014")
+    assert {"name": "hurt_host", "value": "10.0.0.7"} in found["words"]
+
+
+def cli014_fires__it_read_before(lab):
+    fetches(lab, follows(1, 10))
+    gives_up(lab, range(10, 140, 20), 10)
+
+
+def cli014_near_miss(lab):
+    """It waits for 50 MB for 12 s, as it may, and then gets what there is."""
+    gives_up(lab, (10,), 5, until=140, answered=range(32, 140, 12))
+
+
+def cli014_near_miss__a_restart(lab):
+    gives_up(lab, (10, 30), 5, until=140)
+
+
+def cli014_near_miss__nothing_waits(lab):
+    """Nothing is written where it reads: a fetch may wait as long as it likes."""
+    gives_up(lab, range(10, 140, 20), 500)
+
+
+def cli014_near_miss__others_keep_up(lab):
+    """It asks for the next record of a log that is written once in a while."""
+    gives_up(lab, range(10, 140, 20), 138)
+
+
+def cli014_cannot_know(lab):
+    """What came on its connections was not captured whole."""
+    gives_up(lab, range(10, 140, 20), 5, gaps=((ns(15), 1, 900),), unseen_response_bytes=900)
 
 
 # CLI009

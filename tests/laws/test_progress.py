@@ -11,6 +11,7 @@ from tests.judge.cases_progress import (
     crashes,
     fetches,
     follows,
+    gives_up,
     grows,
     is_quiet,
     leaves,
@@ -153,3 +154,18 @@ def test_nothing_waits_for_a_group_that_has_committed_all(every, end, before, la
     asked = range(20 + later, 180, every)
     fetches(lab, [step for at in asked for step in ((at, max(end - before, 0), end), (at + every / 2, end, end))])
     assert not lab.findings("GRP018")
+
+
+@FEW
+@given(st.integers(3, 19), st.integers(0, 60), st.lists(st.integers(5, 50), min_size=3, max_size=6))
+def test_who_gets_records_once_in_a_while_is_fed_however_often_it_gives_up(every, offset, pauses):
+    """A reader that closes its connections before their answers, and is answered in between or not at all."""
+    answered, at = [], offset + 1
+    for pause in pauses:
+        at += pause
+        answered.append(at)
+    fed, unfed = Lab(), Lab()
+    gives_up(fed, range(offset + 1, at + 40, every), offset, answered=answered)
+    gives_up(unfed, range(offset + 10, offset + 120, every), offset)
+    assert not fed.findings("CLI014")
+    assert unfed.findings("CLI014")

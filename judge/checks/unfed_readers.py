@@ -1,0 +1,89 @@
+"""CLI014: readers that ask for the records at one offset all the time, and get none, although the log has them.
+
+Rule: a broker that answers gives records where there are some. A reader that gets none did not wait for the answer, or
+was not answered. What a quota or an open transaction holds back is for FET008 and CLI007. It counts only if all that
+the reader asked for, and got, is in the capture.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from wirecheck.client_ids import is_internal
+from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks.progress import Log, Reader, by_slot, greatest, log_of, reached, readers
+from wirecheck.judge.checks.rereads import waits
+from wirecheck.judge.checks.shapes import brokers_of, clock, counted, end_ns, resting_on, slots, start_ns
+from wirecheck.judge.claims.claim import Subject
+from wirecheck.judge.claims.outcomes import SLOT_NS
+from wirecheck.judge.results.finding import Evidence, Number
+from wirecheck.judge.thresholds import SECOND_NS
+from wirecheck.judge.topology.clusters import Group
+
+LEAST_S, SLOTS = 60, 4
+"""So long, and in so many slots of 10 s, it asks for the offset."""
+
+
+class Unfed(NamedTuple):
+    """A reader that gets nothing of a partition."""
+
+    reader: Reader
+    offset: int
+    slots: list[int]
+    """Those in which it asks, and the log has more."""
+
+
+def asks_and_gets_nothing(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """One per client and topic: each partition that has records for it."""
+    log = log_of(subject, group, context)
+    found: dict[tuple[str | None, str], dict[int, Unfed]] = {}
+    for partition in sorted(log.of("position")):
+        for one in readers(log.current("position", partition)):
+            unfed = None if is_internal(one.client_id or "") else gets_nothing(one, partition, log)
+            if unfed is not None:
+                found.setdefault(one.who, {})[partition] = unfed
+    for (client_id, host), by_partition in sorted(found.items(), key=str):
+        every = [*by_partition.values()]
+        claims = [claim for one in every for claim in one.reader.claims]
+        since = min(one.slots[0] for one in every)
+        records = sum(greatest(log.end(number)) - one.offset for number, one in by_partition.items())
+        words = {
+            "partitions": counted(len(every), "partition"),
+            "since": clock(max(start_ns(since), min(one.reader.first[0] for one in every))),
+            "records": Number(records),
+            "hurt_host": host,
+        }
+        yield resting_on(
+            claims,
+            *(log.topic.name, client_id, host),
+            topic=log.topic.name,
+            topic_ids=(log.topic_id,) if log.topic_id else (),
+            client_ids=(client_id,),
+            brokers=brokers_of(claims, context),
+            first_ns=start_ns(since),
+            last_ns=end_ns(max(one.slots[-1] for one in every)),
+            count=records,
+            words=words,
+        )
+
+
+def gets_nothing(one: Reader, partition: int, log: Log) -> Unfed | None:
+    """Where a reader asks for one offset up to its last request, no answer gives it records or an error, and the log
+    has more for it.
+    """
+    asked = by_slot(one.claims)
+    if len(asked) < SLOTS:
+        return None
+    offset = asked[-1][1]
+    came = [slot for claim in one.claims for slot in slots(claim.tally)]
+    begun = max([*came, *(slot for slot, value in asked if value != offset)], default=-1)
+    more = reached(log.end(partition), offset, 0)
+    if more is None or waits(one, log):
+        return None
+    mine = [slot for slot, _ in asked if slot > max(begun, more)]
+    if len(mine) < SLOTS or (mine[-1] - mine[0]) * SLOT_NS < LEAST_S * SECOND_NS:
+        return None
+    answered_ns, error = one.answer
+    if error and answered_ns >= start_ns(mine[0]):
+        return None
+    log.context.watch()
+    return Unfed(one, offset, mine) if log.whole(one.who, start_ns(mine[0])) else None
