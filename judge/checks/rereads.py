@@ -5,7 +5,8 @@ that replays a topic begins again by design. It counts only while the log has mo
 twice what the group ever took between two commits, and if no commit of the group moves. Of a group that has not
 committed the partition it counts where its members join again each time, where the group commits others of the topic,
 or where nothing behind the offset is asked for; not where it looks for the beginning each time, and leaves well or
-gets on elsewhere. Where the group has committed all that there is, nothing waits.
+gets on elsewhere, unless it leaves ten times before the end of the log. Where the group has committed all that there
+is, nothing waits.
 """
 
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from typing import NamedTuple
 from wirecheck.client_ids import is_internal
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.progress import (
+    MANY_ROUNDS,
     ROUNDS,
     Log,
     Reader,
@@ -124,13 +126,13 @@ def reads_for(reads: str, members: list[Claim], again: Again, partition: int, lo
     if max(greatest(commits), restored) >= greatest(log.end(partition)):
         return False  # nothing waits for the group
     if not commits:
-        if restored > again.offset or reads_all_by_design(reads, again, partition, log):
+        rounds = rounds_of(again.reader.who, members, again.since_ns, end_ns(again.slots[-1]))
+        if restored > again.offset or reads_all_by_design(reads, again, partition, log, rounds):
             return False
         mine = [one for one in members if (one["client_id"], one["host"]) == again.reader.who]
         assigned = [one for one in mine if "assigned" in one.peak]
         if assigned and not any(holds(one, partition, log) for one in assigned):
             return False
-        rounds = rounds_of(again.reader.who, members, again.since_ns, end_ns(again.slots[-1]))
         return rounds >= ROUNDS or again.only or commits_on(reads, again.slots[0], log)
     done_to = greatest(commits, again.slots[0])
     before = max((value for _, value in commits if value < done_to), default=done_to - 1)
@@ -144,16 +146,28 @@ def restored_to(reads: str, partition: int, log: Log) -> int:
     return greatest(log.since_born(one for one in log.current("restored", partition) if one["group"] == reads))
 
 
-def reads_all_by_design(reads: str, again: Again, partition: int, log: Log) -> bool:
+def reads_all_by_design(reads: str, again: Again, partition: int, log: Log, rounds: int) -> bool:
     """Whether a reader looks for the beginning of the log each time, and its group gets on in other partitions or
-    leaves well each time: a cache that is filled, or a job that reads all there is.
+    leaves well each time: a cache that is filled, or a job that reads all there is. Who leaves well each time before it
+    has come to the end, so many times, meets something on its way.
     """
     client_id, host = again.reader.who
     every = [one for one in log.current("sought", partition) if (one["client_id"], one["host"]) == again.reader.who]
     begins = sum(one.count for one in every if one["timestamp"] == EARLIEST)
     left = log.context.claims("left", log.group, "client", client_id or "", host)
     leaves = sum(claim.count for claim in left if claim["group"] == reads)
-    return not again.only and begins >= ROUNDS and (leaves >= ROUNDS or commits_on(reads, again.slots[0], log))
+    if again.only or begins < ROUNDS:
+        return False
+    if leaves >= ROUNDS and not (rounds >= MANY_ROUNDS and never_at_the_end(again, partition, log)):
+        return True
+    return commits_on(reads, again.slots[0], log)
+
+
+def never_at_the_end(again: Again, partition: int, log: Log) -> bool:
+    """Whether a reader never asks for what the log reached a while before."""
+    end, since = log.end(partition), again.slots[0] + 1
+    tops = [(slot, offset) for slot, offset in by_slot(again.reader.claims) if slot >= since]
+    return all(offset < greatest(end, slot - 1) for slot, offset in tops)
 
 
 def holds(member: Claim, partition: int, log: Log) -> bool:

@@ -1074,6 +1074,30 @@ def grp018_near_miss__a_job_that_reads_all_there_is(lab):
         leaves(talk, at + 7)
 
 
+def leaves_at(lab, offset, every=11):
+    """It reads from the beginning up to an offset that it cannot process, leaves well, and is started again."""
+    lists_songs(lab, 170)
+    grows(lab, 170, rate=4)
+    for number, at in enumerate(range(10, 150, every)):
+        talk = process(lab, at, number, until=at + 4)
+        lists_offset(lab, at + 0.5, 0, -2)
+        high = 4 * at
+        fetches(lab, [(at + 1, 0, high), (at + 2, min(offset, high), high)])
+        leaves(talk, at + 5)
+
+
+def grp018_fires__it_leaves_well_each_time(lab):
+    leaves_at(lab, 30)
+
+
+def grp018_near_miss__a_job_that_is_started_often(lab):
+    leaves_at(lab, 1_000)
+
+
+def grp018_near_miss__a_tool_that_looks_at_the_first_records(lab):
+    leaves_at(lab, 30, every=20)
+
+
 def grp018_near_miss__of_a_group_that_reads_another_topic(lab):
     """A client of the same name, whose group runs every 20 s, beside a reader without a group."""
     lists_songs(lab, 150)
