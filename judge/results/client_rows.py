@@ -446,13 +446,16 @@ def asked_in_vain_alone(
 ) -> Streak | None:
     """The same of one connection, where several processes have one client ID, as a library's own: it asks for no topic
     that is there, and is used for nothing else. Where there is one broker its process has no other one for its work.
+    Where there are several, a process with other work asks for metadata on the connections of that work, too.
     """
-    if context.clusters.uncaptured([group]) or len({one for one, _ in known_addresses(None, group, context)}) != 1:
+    if context.clusters.uncaptured([group]):
         return None
     ports = {port for claim in claims for port in claim.outcomes.parts({UNKNOWN_TOPIC_OR_PARTITION})} - {OTHERS}
     busy = {port for claim in work for port in claim.outcomes.parts(claim.outcomes.codes())}
     asked = together(one for one in context.claims("activity", group, *subject) if one["api"] == METADATA)
     found, alone = together(claims), ports - busy if OTHERS not in busy else set[Part]()
+    if alone < ports and len({one for one, _ in known_addresses(None, group, context)}) > 1:
+        return None
     every = [
         (port, one) for port in sorted(alone, key=str) for one in streaks(found, {UNKNOWN_TOPIC_OR_PARTITION}, port)
     ]

@@ -721,6 +721,66 @@ def grp016_cannot_know(lab):
     vanishes(lab, unseen_request_bytes=100)
 
 
+# GRP019
+
+
+def leaves_partitions(lab, *, until=140, second=True, **facts):
+    """One of two static members is killed after 30 s; its session is long."""
+    for at in (0, until):
+        listed(lab, at, ID_1)
+    grows(lab, until)
+    first = process(lab, 1, 1, until=30, **facts)
+    fetches(lab, follows(2, 30))
+    commits(lab, range(5, 30), range(5, 30), talk=first)
+    if second:
+        process(lab, 2, 2, until=until, topics=(("songs", (1,)),), client_id="second")
+    lab.until = until
+    return first
+
+
+@disagrees_at(29)
+def grp019_fires(lab):
+    leaves_partitions(lab)
+    assert not lab.findings("GRP016")
+
+
+def grp019_near_miss(lab):
+    """All members are gone: GRP016 looks at that."""
+    leaves_partitions(lab, second=False)
+
+
+def grp019_near_miss__it_leaves(lab):
+    leaves(leaves_partitions(lab), 30)
+
+
+def grp019_near_miss__it_comes_back(lab):
+    leaves_partitions(lab)
+    process(lab, 80, 3, until=140)
+
+
+def grp019_near_miss__the_other_one_takes_over(lab):
+    leaves_partitions(lab)
+    process(lab, 75, 4, until=140, topics=(("songs", (0, 1)),), client_id="second")
+
+
+def grp019_near_miss__a_minute(lab):
+    leaves_partitions(lab, until=95)
+
+
+def grp019_near_miss__nothing_comes(lab):
+    for at in (0, 140):
+        listed(lab, at, ID_1)
+    talk = process(lab, 1, 1, until=30)
+    fetches(lab, follows(2, 30))
+    commits(lab, range(5, 30), range(5, 30), talk=talk)
+    process(lab, 2, 2, until=140, topics=(("songs", (1,)),), client_id="second")
+    lab.until = 140
+
+
+def grp019_cannot_know(lab):
+    leaves_partitions(lab).facts.update(gaps=((ns(20), 1, 900),), unseen_request_bytes=900)
+
+
 # GRP015
 
 

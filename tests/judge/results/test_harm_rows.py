@@ -437,11 +437,11 @@ def test_the_harms_of_a_topic_id_are_those_of_which_successes_are_claims_too():
     assert of_clients & {api for api, _ in uses.ANSWERS} == OUTCOMES_BY_ID
 
 
-def asks_in_vain(lab, names, *, talk=None, every=2, until=100):
+def asks_in_vain(lab, names, *, talk=None, every=2, until=100, brokers=None):
     """Metadata is answered that there is no topic of the first name, and has the others."""
-    talk = talk or lab.talk(B1, "rdkafka", "10.0.0.7")
+    talk, brokers = talk or lab.talk(B1, "rdkafka", "10.0.0.7"), brokers or {B1: 1}
     for at in range(3, until, every):
-        lab.metadata(at, [(names[0], None, 3), *((name, ID_1) for name in names[1:])], brokers={B1: 1}, talk=talk)
+        lab.metadata(at, [(names[0], None, 3), *((name, ID_1) for name in names[1:])], brokers=brokers, talk=talk)
 
 
 def writes_by_name(lab, talk=None, times=range(2, 100, 3)):
@@ -478,3 +478,29 @@ def test_a_process_with_other_work_that_waits_for_a_topic_is_not_hurt():
     asks_in_vain(lab, ["typo"])
     lab.metadata(50, brokers={B1: 1, B2: 2})
     assert missing(lab) == [], "it may work at a broker that was not captured"
+
+
+SEVERAL = {B1: 1, B2: 2, B3: 3}
+
+
+def of_several_brokers(lab):
+    """Another process writes at each of them."""
+    for server in SEVERAL:
+        lab.metadata(1, server=server, brokers=SEVERAL)
+    return [writes_by_name(lab, talk=lab.talk(server, "rdkafka", "10.0.0.7")) for server in SEVERAL]
+
+
+def test_of_several_brokers_it_is_hurt_where_it_asks_on_connections_without_work_only():
+    lab = Lab()
+    of_several_brokers(lab)
+    for server in (B1, B3):
+        asks_in_vain(lab, ["typo"], every=4, talk=lab.talk(server, "rdkafka", "10.0.0.7"), brokers=SEVERAL)
+    assert missing(lab) == [("typo", HURT)]
+
+
+def test_of_several_brokers_it_may_wait_for_a_topic_where_it_also_asks_where_it_works():
+    lab = Lab()
+    busy, *_ = of_several_brokers(lab)
+    for talk in (lab.talk(B3, "rdkafka", "10.0.0.7"), busy):
+        asks_in_vain(lab, ["later"], every=4, talk=talk, brokers=SEVERAL)
+    assert missing(lab) == []

@@ -1,0 +1,78 @@
+"""GRP019: a member that vanished, and whose partitions no other member of its group reads.
+
+Rule: the coordinator keeps a member for its session time-out, and until then nobody else gets its partitions. That is
+by design for seconds. It counts once a default session is over, records wait, and no member was assigned anything
+since.
+"""
+
+from collections.abc import Iterator
+
+from wirecheck.client_ids import is_internal
+from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks.progress import ABSENT_S, Log, alive_ns, asks_on, greatest, log_of, of_group
+from wirecheck.judge.checks.shapes import clock, counted, gathered, resting_on
+from wirecheck.judge.claims.claim import LEAST, Claim, Subject
+from wirecheck.judge.claims.outcomes import SLOT_NS
+from wirecheck.judge.results.finding import Evidence, Number
+from wirecheck.judge.thresholds import SECOND_NS
+from wirecheck.judge.topology.clusters import Group
+
+
+def partitions_of_a_vanished_member(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """One per group and member: all of its partitions of a topic that wait."""
+    log = log_of(subject, group, context)
+    waiting: dict[tuple[str, str], dict[int, int]] = {}
+    vanished: dict[tuple[str, str], Claim] = {}
+    for partition in sorted(log.of("committed")):
+        for (reads,), done in gathered(log.current("committed", partition), "group"):
+            holder = vanished_holder(reads, partition, log)
+            if holder is None:
+                continue
+            end, commits, slot = log.end(partition), log.since_born(done), alive_ns(holder) // SLOT_NS
+            if not end or not commits or commits[-1][0] > slot + 1 or greatest(end) <= greatest(end, slot + 1):
+                continue
+            place = reads, str(holder.key)
+            vanished[place] = holder
+            waiting.setdefault(place, {})[partition] = greatest(end) - commits[-1][1]
+    for (reads, _), by_partition in sorted(waiting.items()):
+        holder = vanished[reads, _]
+        records, since_ns = sum(by_partition.values()), alive_ns(holder)
+        words = {"client": holder["client_id"] or "a client without an ID", "group": reads, "since": clock(since_ns)}
+        words |= {"partitions": counted(len(by_partition), "partition"), "records": Number(records)}
+        about = {"topic": log.topic.name, "client_ids": (holder["client_id"],), "first_ns": since_ns, "count": records}
+        key = reads, log.topic.name, holder["client_id"] or "", holder["host"]
+        yield resting_on([holder], *key, **about, words=words)
+
+
+def vanished_holder(reads: str, partition: int, log: Log) -> Claim | None:
+    """The member that a partition was assigned to last, if it is silent for longer than a session by default, while
+    others of its group live, and none of them was assigned anything since.
+    """
+    context, members = log.context, of_group("member", reads, log.group, log.context)
+    holders = [one for one in members if "assigned" in one.peak and holds_last(one, partition, log)]
+    last = max(holders, key=alive_ns, default=None)
+    if last is None or not log.brokers or is_internal(last["client_id"] or ""):
+        return None
+    since_ns = alive_ns(last)
+    until_ns = since_ns + ABSENT_S * SECOND_NS
+    if not context.passed(until_ns) or max(map(alive_ns, members)) < until_ns:
+        return None
+    if any(one.peak.get("assigned", 0) > since_ns - SLOT_NS or one.first.ts_ns > since_ns for one in members):
+        return None
+    if has_left(last, reads, log) or asks_on(last, since_ns + SLOT_NS, log):
+        return None
+    return last if log.whole((last["client_id"], last["host"]), since_ns) else None
+
+
+def holds_last(member: Claim, partition: int, log: Log) -> bool:
+    """Whether its last assignment has the partition."""
+    names = {log.topic.name, *(history.topic_id for history in log.topic.histories)}
+    kept = (value for name, value in member.peak.items() if name.startswith(LEAST))
+    return any(
+        ts_ns == member.peak["assigned"] and name in names and number == partition for ts_ns, name, number in kept
+    )
+
+
+def has_left(member: Claim, reads: str, log: Log) -> bool:
+    left = log.context.claims("left", log.group, "client", member["client_id"] or "", member["host"])
+    return any(claim["group"] == reads and claim.last.ts_ns >= member.first.ts_ns for claim in left)
