@@ -190,20 +190,30 @@ def served_elsewhere(
 ) -> list[Run]:
     """A success in each long pause that follows an error which sends a client to another broker: it asks again within
     that time as long as it is refused, and is served there. To be asked where a broker was not captured; or of one
-    connection, or partition, with what the client is granted by others: a success in each pause with one of these.
+    connection, or partition, with what the client is granted by others: a success in each pause with one of these,
+    before the next error of any part.
     """
     if SENT_ELSEWHERE.isdisjoint(outcomes.codes() & {*bad}):
         return []
-    every = [(run, error) for error in bad for run in outcomes.runs({error}, part)]
+    own = [(run, error) for error in bad for run in outcomes.runs({error}, part)]
+    begins = {run.first_ns for error in bad for run in outcomes.runs({error})} if part is not None else set[int]()
     found, last_ns, sent = list[Run](), 0, False
-    for run, error in sorted(every, key=lambda one: one[0].first_ns):
-        if sent and run.first_ns > last_ns + RETRY_NS:
-            pause = Streak(0, last_ns, run.first_ns)
-            if granted is None or succeeded_during(pause, granted):
-                found.append(Run(1, run.first_ns - 1, run.first_ns - 1))
+    for run, error in sorted(own, key=lambda one: one[0].first_ns):
+        if sent:
+            found += after_a_pause(last_ns, run.first_ns, granted)
         if run.last_ns >= last_ns:
             last_ns, sent = run.last_ns, error in SENT_ELSEWHERE
-    return found if len(found) + 1 < COMES_BACK else []
+            later = min((ts_ns for ts_ns in begins if ts_ns > last_ns), default=0) if sent else 0
+            found += after_a_pause(last_ns, later, granted)
+    each = {run.first_ns: run for run in found}
+    return [*each.values()] if len(each) + 1 < COMES_BACK else []
+
+
+def after_a_pause(last_ns: int, ts_ns: int, granted: Collection[Run] | None) -> list[Run]:
+    """A success just before a time, if nothing was refused for long before it, and one of these came meanwhile."""
+    if ts_ns <= last_ns + RETRY_NS or not (granted is None or succeeded_during(Streak(0, last_ns, ts_ns), granted)):
+        return []
+    return [Run(1, ts_ns - 1, ts_ns - 1)]
 
 
 def with_served(outcomes: Outcomes, part: Part, served: Collection[Run]) -> Outcomes:

@@ -117,6 +117,11 @@ def works(client: Subject, group: Group, context: CheckContext) -> bool:
     return any(word.partition(":")[0] in WORK for claim in claims for word in claim.tally)
 
 
+def asks_by_name(answers: Iterable[Claim]) -> bool:
+    """Whether a client asked for the topic itself; some libraries ask for all topics every few seconds."""
+    return any(claim.peak.get("named") for claim in answers)
+
+
 def waits_for_a_leader(one: Streak) -> bool:
     """Whether a client asked as often as one that has something to write or read there."""
     return one.seconds * SECOND_NS <= one.count * PAUSE_NS
@@ -282,7 +287,7 @@ def partition_without_leader(subject: Subject, group: Group, context: CheckConte
             client = ("client", who[0] or "", who[1])
             named = [claim for claim in context.claims("named_answer", group, *client) if claim["name"] == name]
             used = who in users or any(claim["api"] in WRITES_AND_READS for claim in named)
-            if not is_internal(who[0]) and (used or works(client, group, context)):
+            if not is_internal(who[0]) and (used or (asks_by_name(answers) and works(client, group, context))):
                 found = without_leader(answers, named, states).items()
                 long = {number: one for number, one in found if used or waits_for_a_leader(one)}
                 long = {number: one for number, one in long.items() if is_unavailable(one, context.settings)}

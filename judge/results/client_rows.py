@@ -25,6 +25,7 @@ from wirecheck.judge.checks.outages import (
     METADATA,
     UNKNOWN_TOPIC_OR_PARTITION,
     WRITES_AND_READS,
+    asks_by_name,
     waits_for_a_leader,
     without_coordinator,
     without_leader,
@@ -470,8 +471,8 @@ LOOKS_ON = ("ListOffsets", "OffsetFetch", "DescribeGroups", "ListGroups", "Descr
 
 def harms_without_leader(subject: Subject, group: Group, context: CheckContext) -> Iterator[ResultRow]:
     """Partitions of topics that a client writes or reads, and for which brokers answered it that they had no leader.
-    Who merely asks, as a monitor does, is not hurt. Where its writes and reads went to brokers that were not captured,
-    it must ask as often as one that waits.
+    Who merely asks, as a monitor does, is not hurt, nor is who asks for all topics there are. Where its writes and
+    reads went to brokers that were not captured, it must ask as often as one that waits.
     """
     for (name, topic_id), claims in gathered(context.claims("leaderless", group, *subject), "name topic_id"):
         topic = RefusedTopic(name, None if topic_id == ZERO else topic_id)
@@ -479,7 +480,7 @@ def harms_without_leader(subject: Subject, group: Group, context: CheckContext) 
         by_name = context.by("name", "named_answer", group, *subject).get((name,), [])
         tables = [by_client(by_name), *uses_of_topic(topic, group, context)]
         used = any(of_client((*client, api), tables) for api in WRITES_AND_READS)
-        if not is_internal(client[0]) and (used or works(subject, group, context)):
+        if not is_internal(client[0]) and (used or (asks_by_name(claims) and works(subject, group, context))):
             harm = harm_without_leader(claims, by_name, topic, group, context, used=used)
             yield from rows("|".join((*subject[1:], METADATA, *map(str, topic))), [harm], group, context)
 
@@ -563,14 +564,17 @@ def refusals(one: Refused, topic: RefusedTopic, group: Group, context: CheckCont
 
 
 def served_by_others(claim: Claim, of_topic: Iterable[Claim]) -> Claim:
-    """With a success of each partition in the pauses in which another broker served it: it had moved there."""
+    """With a success of each partition in the pauses in which another broker served it: it had moved there. What is
+    known by a topic's ID is kept apart by connection, and was served in whichever partition.
+    """
     outcomes, errors = claim.outcomes, claim.outcomes.errors()
     if SENT_ELSEWHERE.isdisjoint(errors):
         return claim
     others = [one for one in of_topic if one["endpoint"] != claim["endpoint"]]
-    for partition in sorted(outcomes.parts(errors), key=str):
+    for part in sorted(outcomes.parts(errors), key=str):
+        partition = part if claim.kind == "named_answer" else None
         granted = [run for one in others for run in one.outcomes.runs({SUCCESS}, partition)]
-        outcomes = with_served(outcomes, partition, served_elsewhere(outcomes, errors, partition, granted))
+        outcomes = with_served(outcomes, part, served_elsewhere(outcomes, errors, part, granted))
     if outcomes is claim.outcomes:
         return claim
     found = claim.copy()

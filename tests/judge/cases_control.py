@@ -855,7 +855,7 @@ def ctl017_cannot_know(lab):
     ctl015_writes(lab, [*range(2, 22, 2), *range(40, 60, 2)], error=19, **unseen)
 
 
-def metadata_of(talk, at, *leaders, version=12, epoch=4, replicas=(2,)):
+def metadata_of(talk, at, *leaders, version=12, epoch=4, replicas=(2,), asked=({"name": "orders"},)):
     """A Metadata response about orders with the leaders of its partitions from 0 on; -1: none."""
     rows = [
         {"partitionIndex": number, "leaderId": leader, "errorCode": 5 if leader < 0 else 0, "leaderEpoch": epoch}
@@ -866,7 +866,7 @@ def metadata_of(talk, at, *leaders, version=12, epoch=4, replicas=(2,)):
     topic |= {"topicId": ID_1} if version >= 10 else {}
     nodes = [{"nodeId": number, "host": f"10.0.0.{number}", "port": 9092} for number in (1, 2)]
     answer = {"brokers": nodes, "clusterId": CLUSTER, "topics": [topic]}
-    talk.ask(at, "Metadata", version, {"topics": [{"name": "orders"}]}, answer)
+    talk.ask(at, "Metadata", version, {"topics": asked and [*asked]}, answer)
 
 
 def ctl016_asks(lab, times, *, client_id="writer", writes=True, by_name=False, leaders=(-1,), **how):
@@ -912,6 +912,12 @@ def ctl016_fires__seen_at_another_broker(lab):
 def ctl016_near_miss__a_reader_that_looks_at_other_topics(lab):
     ctl016_asks(lab, range(2, 120, 10), writes=False, client_id="reader")
     lab.talk(client_id="reader").ask(1, "JoinGroup", 9, {"groupId": "g"}, {"errorCode": 0})
+
+
+def ctl016_near_miss__a_writer_that_asks_for_all_topics(lab):
+    """As kafka-go does every few seconds; it writes another topic."""
+    ctl016_asks(lab, range(2, 60), writes=False, client_id="writer", asked=None)
+    written(lab.talk(client_id="writer"), 1, 0, by_name=True, name="songs")
 
 
 def ctl016_fires__and_ends(lab):

@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.depth import DEEP
-from tests.judge.lab import B1, B2, B3, Lab, exchanged, ns, open_rows
+from tests.judge.lab import B1, B2, B3, ID_1, Lab, exchanged, ns, open_rows
 from tests.laws.test_judge import absurd
 from wirecheck.decode.connection.exchanges import RESPONSE_UNSEEN
 from wirecheck.decode.message import decode
@@ -169,21 +169,31 @@ def writes(talk, times, partition, error=0):
         talk.ask(at, "Produce", 7, asked, {"responses": [{"name": "orders", "partitionResponses": [row]}]})
 
 
+def reads(talk, times, _partition, error=0):
+    for at in times:
+        asked = {"replicaId": -1, "sessionEpoch": -1, "topics": [{"topicId": ID_1, "partitions": [{"partition": 0}]}]}
+        row = {"partitionIndex": 0, "errorCode": error, "records": None if error else "AAAA"}
+        talk.ask(at, "Fetch", 13, asked, {"responses": [{"topicId": ID_1, "partitions": [row]}]})
+
+
 @FEW
-@given(seed=SEEDS)
-def test_a_partition_that_moves_away_and_back_accuses_nobody(seed):
-    """Rolls: what a broker rejects before it goes, and once it is back, is no streak, as others serve it meanwhile."""
+@given(seed=SEEDS, works=st.sampled_from([writes, reads]))
+def test_a_partition_that_moves_away_and_back_accuses_nobody(seed, works):
+    """Rolls: what a broker rejects before it goes, and once it is back, is no streak, as others serve it meanwhile; nor
+    are the last error of one partition and the first of another.
+    """
     dice = Random(seed)
     lab, at = Lab(), 1
     for server in (B1, B2, B3):
-        lab.metadata(0, server=server)
+        lab.metadata(0, [("orders", ID_1)], server=server)
     old, new = lab.talk(B1, "app", "10.0.0.7"), lab.talk(B2, "app", "10.0.0.7")
-    writes(old, [at], 0)
+    works(old, [at], 0)
     for _ in range(dice.randint(2, 4)):
+        partition = dice.randint(0, 1)
         fast = [at + tenth / 10 for tenth in range(10 * dice.randint(2, 5))]
-        writes(old, fast, 0, 6)
+        works(old, fast, partition, 6)
         until = int(fast[-1]) + dice.randint(40, 90)
-        writes(new, range(int(fast[-1]) + 1, until), 0)
+        works(new, range(int(fast[-1]) + 1, until), partition)
         at = until
     lab.until = at + 60
     result = lab.judge()

@@ -92,11 +92,16 @@ def metadata_requests(topics: Lines) -> Iterator[Rows]:
 
 
 def leaderless(partitions: Lines) -> Rows:
-    """Who is answered that a partition has no leader, by partition."""
+    """Who is answered that a partition has no leader, by partition; whether it asked for topics by name."""
     error = partitions["error_code"]
+    asked = partitions.batch.lines("Metadata", "request", "topics")
+    named = np.isin(partitions.partner, asked.message if asked else np.empty(0, np.int64))
     key = ["@who", "name", "topic_id" if partitions.has("topic_id") else "-"]
     where = error == LEADER_NOT_AVAILABLE
-    return partitions.states("leaderless", key, where, error=error, apart=partitions.column("partition_index"))
+    peak = {"named": named.astype(np.int64)}
+    return partitions.states(
+        "leaderless", key, where, error=error, apart=partitions.column("partition_index"), peak=peak
+    )
 
 
 def fenced(partitions: Lines, name: str, number: str) -> Rows:
