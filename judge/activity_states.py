@@ -4,7 +4,7 @@ States, worst first:
 - stalled: it asks and is not granted, without a success, for longer than its limit. Also if that is over.
 - in part: it works, and at least one in ten of its requests is rejected, closed or given up for so long.
 - failing: its last requests were not granted, and they are too few, or too close, to call it stalled.
-- not captured: nothing that it asked has a known outcome.
+- not captured: nothing that it asked has a known outcome, or it was sent to a broker that was not captured.
 - working: what it asked for was granted, or too little was rejected to say otherwise.
 
 Rule: every API counts. `not_rejections.tsv` has the errors that are part of the protocol: they count if nothing behind
@@ -36,6 +36,7 @@ from wirecheck.judge.claims.outcomes import (
 from wirecheck.judge.claims.response_outcomes import outcome_name
 from wirecheck.judge.not_rejections import EVERY, not_rejection
 from wirecheck.judge.streaks import (
+    SENT_ELSEWHERE,
     Streak,
     longest_of,
     refused_in_part,
@@ -199,6 +200,8 @@ def activity(
     found: tuple[str, Streak | None] = WORKING, None
     if any(map(is_bad, outcomes.codes())):
         found = worst(api, outcomes, granted_by, settings, elsewhere=elsewhere)
+        if elsewhere and found[0] == WORKING and outcomes.codes() <= UNKNOWN | SENT_ELSEWHERE:
+            found = NOT_CAPTURED, None
     elif outcomes.codes() <= UNKNOWN - {STEP}:
         found = NOT_CAPTURED, None
     return Activity(first["client_id"] or None, first["host"], api, claims, outcomes, *found)

@@ -76,7 +76,8 @@ def states(
 
 def never_granted(key: Key, every: Iterable[Activity]) -> Iterator[tuple[Key, ClientState]]:
     """Few rejections are no failure, but a client that has nothing else does not work."""
-    rejected = [one for one in every if one.is_work and (one.rejected or one.closed or one.given_up)]
+    known = (one for one in every if one.is_work and one.state != NOT_CAPTURED)
+    rejected = [one for one in known if one.rejected or one.closed or one.given_up]
     if rejected:
         first = min(rejected, key=lambda one: one.first_ns)
         yield key, ClientState(FAILING, first.first_ns, f"{first.api}: nothing was granted")

@@ -20,6 +20,7 @@ from wirecheck.judge.checks.shapes import (
     of_id,
     resting_on,
     servers_of,
+    start_ns,
     stuck_client,
     with_unseen,
 )
@@ -215,13 +216,16 @@ def waiting_writes(
 
 def longest_quiet_s(uses: Collection[Claim], endpoint: str, wait: Streak) -> float:
     """The longest time within a wait in which the server answered no write of the client at all. A queue of writes that
-    it answers one after the other takes as long for each of them, and gets on; of those that were late, only the last
-    of each slot is known.
+    it answers one after the other takes as long for each of them, and gets on. Of several that were late in one slot
+    only the last answer is known: the first may have come as the slot began.
     """
     found = [wait.first_ns, wait.last_ns]
-    for run in (run for use in uses if use["endpoint"] == endpoint for run in use.outcomes.runs({SUCCESS})):
-        found += [run.first_ns, run.last_ns]
-    found += [run.last_ns for use in uses if use["endpoint"] == endpoint for run in use.outcomes.runs({LATE})]
+    for outcomes in (use.outcomes for use in uses if use["endpoint"] == endpoint):
+        for run in outcomes.runs({SUCCESS}):
+            found += [run.first_ns, run.last_ns]
+        for slot, parts in outcomes.of(LATE).items():
+            for run in parts.values():
+                found += [run.last_ns, *([start_ns(slot)] if run.count > 1 else [])]
     within = sorted(ts_ns for ts_ns in found if wait.first_ns <= ts_ns <= wait.last_ns)
     return max((later - before for before, later in pairwise(within)), default=0) / SECOND_NS
 

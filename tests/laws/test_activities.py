@@ -147,6 +147,19 @@ def test_who_is_sent_to_a_broker_that_was_not_captured_is_not_accused_by_its_sil
 
 
 @FEW
+@given(seed=SEEDS)
+def test_who_looks_for_its_coordinator_at_a_broker_and_finds_it_at_another_one_is_not_captured(seed):
+    """While coordinators are loaded, clients ask one broker after the other; only one of these was captured."""
+    dice, lab = Random(seed), Lab()
+    lab.metadata(0)
+    talk, api = lab.talk(B1, "app", "10.0.0.7"), dice.choice(APIS)
+    for at in range(1, 1 + dice.randint(1, 4)):
+        talk.ask(at, *api, {}, {"errorCode": dice.choice((14, 15, 16))})
+    lab.until = 90
+    assert states(lab)["app", "10.0.0.7", api[0]] == "not captured"
+
+
+@FEW
 @given(seed=SEEDS, others=st.integers(1, 6), every=st.integers(2, 8))
 def test_a_connection_that_is_granted_nothing_is_stalled_whoever_else_has_its_client_id(seed, others, every):
     """Pods behind one address: one of them is denied what all others are granted, far more often."""
