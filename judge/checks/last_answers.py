@@ -99,7 +99,7 @@ def last_of_a_connection(subject: Subject, group: Group, context: CheckContext) 
         there = [one for one in every if one["endpoint"] == endpoint]
         if any(last_ns(one, port) > ts_ns for one in there):
             continue
-        if any(last_ns(one, OTHERS) > ts_ns for one in there if one["api"] in OF_MEMBERS):
+        if any(among_others(one, port, ts_ns) for one in there if one["api"] in OF_MEMBERS):
             continue
         if code not in REPLACED and any(last_ns(one) > ts_ns for one in every if one["api"] == GREETED):
             continue  # it may be the same application, which tries again
@@ -110,6 +110,19 @@ def last_of_a_connection(subject: Subject, group: Group, context: CheckContext) 
         if seen_whole(subject[1] or None, subject[2], {endpoint}, group, context, since_ns=ts_ns):
             return Answer(ts_ns, code, claim)
     return None
+
+
+def among_others(claim: Claim, port: Part, since_ns: int) -> bool:
+    """Whether answers on a connection since then may be among those that are not kept apart: of each slot the
+    connections with the least ports are.
+    """
+    for code in claim.outcomes.codes():
+        for parts in claim.outcomes.of(code).values():
+            if OTHERS in parts and parts[OTHERS].last_ns > since_ns:
+                kept = [one for one in parts if isinstance(one, int) and one != OTHERS]
+                if not isinstance(port, int) or port > max(kept, default=-1):
+                    return True
+    return False
 
 
 def is_open(subject: Subject, endpoint: str, port: Part, until_ns: int, context: CheckContext) -> bool:

@@ -758,6 +758,19 @@ def cli010_fires__fenced_and_still_connected_beside_clients_of_the_same_id(lab):
     twins(lab, begun_at=30)
 
 
+def cli010_fires__fenced_beside_more_connections_than_are_kept_apart(lab):
+    """Its port is among the least, which are; the others begin later."""
+    fenced(lab)
+    for _ in range(20):
+        twins(lab)
+
+
+def cli010_cannot_know__fenced_at_a_port_that_is_not_kept_apart(lab):
+    for _ in range(20):
+        twins(lab)
+    fenced(lab)
+
+
 def cli010_near_miss__fenced_and_gone_beside_clients_of_the_same_id(lab):
     fenced(lab, close_ns=ns(23), closed_by="client-fin")
     twins(lab, begun_at=30)
