@@ -15,6 +15,7 @@ import numpy as np
 from wirecheck.client_ids import is_internal
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.fetching import partition_states
+from wirecheck.judge.checks.lone_readers import longest_pause
 from wirecheck.judge.checks.progress import by_slot, of_group
 from wirecheck.judge.checks.shapes import all_begun, captured_brokers, clock, counted, resting_on, seen_whole
 from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, Claim, Subject, error_name
@@ -112,10 +113,11 @@ def clients_at(host: str, context: CheckContext) -> list[Subject]:
 
 def patience_ns(held: Held, since_ns: int, group: Group, context: CheckContext) -> int:
     """How long a member may do without a fetch: its own rebalance timeout (of Java max.poll.interval.ms), or more; of a
-    share group, which states none, Java's own. Of a reader with a rhythm whose log goes on twice its longest pause.
+    share group, which states none, Java's own. Of a reader with a rhythm whose log goes on twice its longest pause; of
+    a share group not less than a minute, twice as long as records are locked by default.
     """
     if is_of_share_group(held.member):
-        return context.settings.client_grace_ns
+        return share_patience_ns(held, since_ns, group, context)
     own_ms = int(held.member.peak.get("rebalance_timeout_ms", -1))
     longest = max(context.settings.unanswered_s * SECOND_NS, own_ms * 1_000_000)
     mine = positions_of(held, group, context)
@@ -126,6 +128,26 @@ def patience_ns(held: Held, since_ns: int, group: Group, context: CheckContext) 
     slots = [slot for slot, _ in by_slot(mine)]
     pause = max((later - sooner for sooner, later in pairwise(slots)), default=0)
     return min(longest, max(context.settings.stuck_s * SECOND_NS, 2 * (pause + 1) * SLOT_NS))
+
+
+def share_patience_ns(held: Held, since_ns: int, group: Group, context: CheckContext) -> int:
+    client = "client", held.member["client_id"] or "", held.member["host"]
+    mine = [claim for claim in context.claims("activity", group, *client) if claim["api"] in OF_SHARES]
+    end = log_end(held, group, context)
+    before = max((offset for slot, offset in end if slot <= since_ns // SLOT_NS), default=0)
+    grows = bool(end) and end[-1][1] > before > 0
+    if sum(claim.count for claim in mine) < RHYTHM or not grows:
+        return context.settings.client_grace_ns
+    own_ns = 2 * (longest_pause(mine) + 1) * SLOT_NS
+    return min(context.settings.client_grace_ns, max(context.settings.unanswered_s * SECOND_NS, own_ns))
+
+
+def log_end(held: Held, group: Group, context: CheckContext) -> list[tuple[int, int]]:
+    """By slot how far the log of a partition reached."""
+    served = [claim for claim in context.claims("serves", group, "name", held.topic) if claim["topic_id"] is None]
+    if held.topic_id is not None:
+        served = served + context.claims("serves", group, "id", held.topic_id)
+    return by_slot(claim for claim in served if claim["partition"] == held.partition)
 
 
 RHYTHM = 20
@@ -144,12 +166,7 @@ def positions_of(held: Held, group: Group, context: CheckContext) -> list[Claim]
 
 def log_goes_on(held: Held, mine: list[Claim], since_ns: int, group: Group, context: CheckContext) -> bool:
     """Whether the log of a partition has more than its reader asked for, and grew since then."""
-    served = [
-        claim for claim in context.claims("serves", group, "name", held.topic) if claim["topic_id"] is None
-    ]  # fmt: skip
-    if held.topic_id is not None:
-        served = served + context.claims("serves", group, "id", held.topic_id)
-    end = by_slot(claim for claim in served if claim["partition"] == held.partition)
+    end = log_end(held, group, context)
     last = max(mine, key=lambda claim: claim.peak["last"][0])
     asked = last.peak["last"][1] if last["topic_id"] in {None, held.topic_id} else 0
     before = max((offset for slot, offset in end if slot <= since_ns // SLOT_NS), default=0)

@@ -38,6 +38,10 @@ where the one before ends.
 """
 
 
+OWNED = 111
+"""UNRELEASED_INSTANCE_ID: the former process of a static member may leave yet, but Java's client does not try again."""
+
+
 class Answer(NamedTuple):
     """When an API was answered last, and by which outcome."""
 
@@ -170,7 +174,9 @@ def is_final(api: str, answer: Answer, every: Iterable[Claim]) -> bool:
     the next one, whenever that comes: it counts where nothing was ever written.
     """
     error = schemas.errors().get(answer.code)
-    if error is None or answer.code <= SUCCESS or error.retriable or not_rejection(api, error.name) is not None:
+    if error is None or answer.code <= SUCCESS or error.retriable:
+        return False
+    if answer.code != OWNED and not_rejection(api, error.name) is not None:
         return False
     if api == PRODUCE and answer.code not in REPLACED:
         return not any(SUCCESS in claim.outcomes for claim in every if claim["api"] == PRODUCE)

@@ -1,6 +1,15 @@
 """Cases of positions that stand, of records that are never read or read again, and of groups that wait, in bytes."""
 
-from tests.judge.cases_unserved import READER, assignment, in_session, lists_songs, member, next_member
+from tests.judge.cases_unserved import (
+    READER,
+    assignment,
+    in_session,
+    lists_songs,
+    member,
+    next_member,
+    share_fetches,
+    share_member,
+)
 from tests.judge.lab import B1, ID_1, ID_2, disagrees_at, disagrees_later, ns
 from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, PENDING
 from wirecheck.decode.connection.framing.recognise import hash_of_client
@@ -528,6 +537,30 @@ def grp014_near_miss(lab):
 def grp014_cannot_know(lab):
     """What it had committed was not seen."""
     begins_before(lab, committed=False)
+
+
+# CLI004
+
+
+def shares(lab, times, *, until=240, written_until=240):
+    lists_songs(lab, until)
+    grows(lab, written_until)
+    share_member(lab, until=until)
+    share_fetches(lab, times)
+    lab.until = until + 1
+
+
+def cli004_fires__a_share_group_that_had_a_rhythm(lab):
+    """Its thread waits for something after a batch; records come on."""
+    shares(lab, range(3, 100, 2))
+
+
+def cli004_near_miss__a_share_group_whose_batches_take_a_minute(lab):
+    shares(lab, [*range(3, 40, 2), 95, *range(150, 160), 215])
+
+
+def cli004_near_miss__a_share_group_to_which_nothing_comes(lab):
+    shares(lab, range(3, 100, 2), written_until=90)
 
 
 # CLI014

@@ -786,6 +786,11 @@ def cli010_near_miss__tries_again(lab):
     ends(lab, 16)
 
 
+def cli010_fires__a_static_member_that_another_one_owns(lab):
+    """UNRELEASED_INSTANCE_ID: Java's client gives up."""
+    ends(lab, 111, api="ConsumerGroupHeartbeat", version=1)
+
+
 def cli010_near_miss__part_of_the_protocol(lab):
     """MEMBER_ID_REQUIRED."""
     ends(lab, 79)
