@@ -69,7 +69,7 @@ def states(
             )
     for key, every in by_client.items():
         if all(one.state == NOT_CAPTURED for one in every):
-            yield key, ClientState(NOT_CAPTURED, None, "no response was captured")
+            yield key, ClientState(NOT_CAPTURED, None, "no outcome was captured")
         elif not any(one.granted for one in every if one.step != GREETING):
             yield from never_granted(key, every)
 

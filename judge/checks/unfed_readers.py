@@ -1,8 +1,8 @@
 """CLI014: readers that ask for the records at one offset all the time, and get none, although the log has them.
 
-Rule: a broker that answers gives records where there are some. A reader that gets none did not wait for the answer, or
-was not answered. What a quota or an open transaction holds back is for FET008 and CLI007. It counts only if all that
-the reader asked for, and got, is in the capture.
+Rule: a broker that answers gives records where there are some. A reader without an answer did not wait for it, or was
+not answered. What a quota or an open transaction holds back is for FET008 and CLI007. It counts only if all that the
+reader asked for, and got, is in the capture.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,15 @@ from wirecheck.client_ids import is_internal
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.progress import Log, Reader, by_slot, greatest, log_of, reached, readers
 from wirecheck.judge.checks.rereads import waits
-from wirecheck.judge.checks.shapes import brokers_of, clock, counted, end_ns, resting_on, slots, start_ns
+from wirecheck.judge.checks.shapes import (
+    brokers_of,
+    clock,
+    counted,
+    end_ns,
+    resting_on,
+    seen_everywhere,
+    start_ns,
+)
 from wirecheck.judge.claims.claim import Subject
 from wirecheck.judge.claims.outcomes import SLOT_NS
 from wirecheck.judge.results.finding import Evidence, Number
@@ -67,23 +75,23 @@ def asks_and_gets_nothing(subject: Subject, group: Group, context: CheckContext)
 
 
 def gets_nothing(one: Reader, partition: int, log: Log) -> Unfed | None:
-    """Where a reader asks for one offset up to its last request, no answer gives it records or an error, and the log
-    has more for it.
+    """Where a reader asks for one offset up to its last request, without an answer about the partition, and the log has
+    more for it.
     """
     asked = by_slot(one.claims)
     if len(asked) < SLOTS:
         return None
     offset = asked[-1][1]
-    came = [slot for claim in one.claims for slot in slots(claim.tally)]
-    begun = max([*came, *(slot for slot, value in asked if value != offset)], default=-1)
+    begun = max((slot for slot, value in asked if value != offset), default=-1)
     more = reached(log.end(partition), offset, 0)
     if more is None or waits(one, log):
         return None
     mine = [slot for slot, _ in asked if slot > max(begun, more)]
     if len(mine) < SLOTS or (mine[-1] - mine[0]) * SLOT_NS < LEAST_S * SECOND_NS:
         return None
-    answered_ns, error = one.answer
-    if error and answered_ns >= start_ns(mine[0]):
+    answered_ns, _ = one.answer
+    if answered_ns >= start_ns(mine[0]):
         return None
     log.context.watch()
-    return Unfed(one, offset, mine) if log.whole(one.who, start_ns(mine[0])) else None
+    client, since_ns = ("client", one.client_id or "", one.host), start_ns(mine[0])
+    return Unfed(one, offset, mine) if seen_everywhere(client, since_ns, log.group, log.context) else None

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from wirecheck.client_ids import is_internal
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.progress import ABSENT_S, Log, alive_ns, asks_on, greatest, log_of, of_group
-from wirecheck.judge.checks.shapes import clock, counted, gathered, resting_on
+from wirecheck.judge.checks.shapes import clock, counted, gathered, resting_on, seen_everywhere
 from wirecheck.judge.claims.claim import LEAST, Claim, Subject
 from wirecheck.judge.claims.outcomes import SLOT_NS
 from wirecheck.judge.results.finding import Evidence, Number
@@ -51,7 +51,7 @@ def vanished_holder(reads: str, partition: int, log: Log) -> Claim | None:
     context, members = log.context, of_group("member", reads, log.group, log.context)
     holders = [one for one in members if "assigned" in one.peak and holds_last(one, partition, log)]
     last = max(holders, key=alive_ns, default=None)
-    if last is None or not log.brokers or is_internal(last["client_id"] or ""):
+    if last is None or is_internal(last["client_id"] or ""):
         return None
     since_ns = alive_ns(last)
     until_ns = since_ns + ABSENT_S * SECOND_NS
@@ -61,7 +61,9 @@ def vanished_holder(reads: str, partition: int, log: Log) -> Claim | None:
         return None
     if has_left(last, reads, log) or asks_on(last, since_ns + SLOT_NS, log):
         return None
-    return last if log.whole((last["client_id"], last["host"]), since_ns) else None
+    context.watch()
+    client = "client", last["client_id"] or "", last["host"]
+    return last if seen_everywhere(client, since_ns, log.group, context) else None
 
 
 def holds_last(member: Claim, partition: int, log: Log) -> bool:
