@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from wirecheck.client_ids import is_internal
 from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks.lone_readers import FETCH
 from wirecheck.judge.checks.progress import Log, Reader, by_slot, greatest, log_of, reached, readers
 from wirecheck.judge.checks.rereads import waits
 from wirecheck.judge.checks.shapes import (
@@ -22,7 +23,7 @@ from wirecheck.judge.checks.shapes import (
     start_ns,
 )
 from wirecheck.judge.claims.claim import Subject
-from wirecheck.judge.claims.outcomes import SLOT_NS
+from wirecheck.judge.claims.outcomes import LATE, SLOT_NS, SUCCESS, UNREADABLE, UNSEEN
 from wirecheck.judge.results.finding import Evidence, Number
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topology.clusters import Group
@@ -94,4 +95,17 @@ def gets_nothing(one: Reader, partition: int, log: Log) -> Unfed | None:
         return None
     log.context.watch()
     client, since_ns = ("client", one.client_id or "", one.host), start_ns(mine[0])
+    if answered_since(client, since_ns, log) * MOST_ANSWERED_IN > len(mine):
+        return None
     return Unfed(one, offset, mine) if seen_everywhere(client, since_ns, log.group, log.context) else None
+
+
+MOST_ANSWERED_IN = 2
+"""Of two requests one may be answered, as of another partition, or as the session ends."""
+
+
+def answered_since(client: Subject, since_ns: int, log: Log) -> int:
+    """How many of its fetches were answered, whatever they are about, and by which layout."""
+    every = (one for one in log.context.claims("activity", log.group, *client) if one["api"] == FETCH)
+    runs = (run for one in every for run in one.outcomes.runs({SUCCESS, LATE, UNREADABLE, UNSEEN}))
+    return sum(run.count for run in runs if run.last_ns >= since_ns)
