@@ -69,7 +69,9 @@ def states(
             )
     for key, every in by_client.items():
         if all(one.state == NOT_CAPTURED for one in every):
-            yield key, ClientState(NOT_CAPTURED, None, "no outcome was captured")
+            sent = any(one.rejected for one in every)
+            how = "sent to a broker that was not captured" if sent else "no response was captured"
+            yield key, ClientState(NOT_CAPTURED, None, how)
         elif not any(one.granted for one in every if one.step != GREETING):
             yield from never_granted(key, every)
 
