@@ -53,8 +53,10 @@ FOLDED_NS, BLOCK, HOUR = 600_000_000_000, 60, 360
 ACTIVITY = "activity"
 SLOW = {ACTIVITY, "entry", "use", "named_answer", "refused"}
 """Kinds that clients which say little repeat all day."""
-BEGIN, SILENT, MOST_ENDS = 4, 6, 60
-"""Of a log's ends stay the first slots after a silence, as many as a fall must last, and the last; at most so many."""
+BEGIN, SILENT, MOST_ENDS, MOST_POSITIONS = 4, 6, 60, 24
+"""Of a log's ends stay the first slots after a silence, as many as a fall must last, and the last; at most so many. A
+reader that asks every few minutes is silent in between each time: of its positions fewer stay.
+"""
 RISING = {"serves", "position", "committed", "restored"}
 """Kinds with offsets by slot, which rise; the lowest of a slot are stored as negative numbers."""
 ANSWERED = ("id", "client", "link", "name", "server")
@@ -198,12 +200,12 @@ def folded_ends(claim: Claim, before: int) -> bool:
     for name in claim.peak:
         if name.startswith(AT) and (slot := slot_of(name)) is not None and slot < before:
             series.setdefault(name.removeprefix(AT).partition(":")[2], []).append((slot, name))
-    gone: list[str] = []
+    most, gone = MOST_ENDS if claim.kind == "serves" else MOST_POSITIONS, list[str]()
     for found in series.values():
         found.sort()
         offsets = [-claim.peak[name] if name.endswith(LOWEST) else claim.peak[name] for _, name in found]
         if all(one <= other for one, other in pairwise(offsets)):
-            kept = {*[name for part in without_silence(found) for name in few(part)][-MOST_ENDS:]}
+            kept = {*[name for part in without_silence(found) for name in few(part)][-most:]}
             gone += [name for _, name in found if name not in kept]
     for name in gone:
         del claim.peak[name]
