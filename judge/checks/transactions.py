@@ -5,7 +5,7 @@ Rule: an open transaction alone is no fault: it may be open for as long as its p
 offset never moves back, so where it is the same at two times nothing beyond it was read between them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
@@ -28,7 +28,7 @@ from wirecheck.judge.checks.shapes import (
 from wirecheck.judge.checks.unserved import hash_of
 from wirecheck.judge.claims.claim import AT, Claim, Subject, slot_of
 from wirecheck.judge.claims.extract.transactions import ABORTED
-from wirecheck.judge.claims.outcomes import SLOT_NS
+from wirecheck.judge.claims.outcomes import OTHERS, SLOT_NS, Part
 from wirecheck.judge.results.finding import Evidence, Number
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import name_of
@@ -130,7 +130,7 @@ def whose(writer: Claim | None) -> str:
 def gone_writer(
     name: str | None, topic_id: str | None, stand: Stand, group: Group, context: CheckContext
 ) -> Claim | None:
-    """Who wrote to the partition last as it began to stand, did not end the transaction, and closed its connection:
+    """Who wrote to the partition last as it began to stand, did not end the transaction, and closed its connections:
     nothing ends it before its time-out, if no process begins with its transactional ID.
     """
     patience_ns = context.settings.stuck_s * SECOND_NS
@@ -146,7 +146,7 @@ def gone_writer(
             if one["transactional_id"] == writer["transactional_id"] and one.last.ts_ns > last_ns
         ]
         near = stand.from_ns - 2 * SLOT_NS <= last_ns <= stand.from_ns + SLOT_NS
-        closed_ns = last_close_ns(writer, context) if near and not later else None
+        closed_ns = gone_ns(writer, group, context) if near and not later else None
         if closed_ns is None or not context.passed(closed_ns + patience_ns):
             continue
         if seen_whole(*who, {*group.endpoints}, group, context, since_ns=last_ns):
@@ -154,17 +154,50 @@ def gone_writer(
     return None
 
 
-def last_close_ns(writer: Claim, context: CheckContext) -> int | None:
-    """When the client closed the last of its connections to the leader; None if it did not, or one may be open."""
+def gone_ns(writer: Claim, group: Group, context: CheckContext) -> int | None:
+    """When a client closed the last connection on which it asked for anything of its transactions; None if one may be
+    open, or was not closed by it. Libraries close what they do not use for 20 s or longer, and go on.
+    """
+    asked_ns, closed_ns, client = 0, 0, (writer["client_id"], writer["host"])
+    endpoints = sorted(group.endpoints)
+    for asked in (one for end in endpoints for one in context.ledger.claims("transaction_request", "link", end)):
+        if (asked["client_id"], asked["host"]) != client:
+            continue
+        over = over_at(asked["endpoint"], writer, context)
+        for port in parts(asked):
+            last_ns = last_of(port, [asked])
+            over_ns = last_of(port, over)
+            if over_ns < last_ns or any(one.peak.get("unclosed") == over_ns for one in over):
+                return None
+            asked_ns, closed_ns = max(asked_ns, last_ns), max(closed_ns, over_ns)
+    left_ns = max((one.peak.get("by_client", 0) for one in over_at(writer.last.server, writer, context)), default=0)
+    return closed_ns if left_ns >= writer.last.ts_ns and closed_ns < asked_ns + UNUSED_NS else None
+
+
+UNUSED_NS = 10 * SECOND_NS
+"""A process that closes its connections so soon after its last request did not do it for want of use."""
+
+
+def over_at(endpoint: str, writer: Claim, context: CheckContext) -> list[Claim]:
+    """The client's connections to a server that are over."""
     hashed = hash_of(writer["client_id"] or "")
-    every = [
-        one
-        for one in context.ledger.claims("connected", "link", writer.last.server)
-        if (one["host"], one["client_hash"]) == (writer["host"], hashed)
+    every = context.ledger.claims("connected", "link", endpoint)
+    return [one for one in every if (one["host"], one["client_hash"]) == (writer["host"], hashed)]
+
+
+def parts(claim: Claim) -> Collection[Part]:
+    return claim.outcomes.parts(claim.outcomes.codes())
+
+
+def last_of(port: Part, claims: list[Claim]) -> int:
+    """When a connection was last seen; of one that is not counted by itself, any other of those; 0 if it was not."""
+    runs = [
+        run
+        for one in claims
+        for code in one.outcomes.codes()
+        for run in one.outcomes.runs({code}, port if port in parts(one) else OTHERS)
     ]
-    last_ns = max((run.last_ns for one in every for run in one.outcomes.runs()), default=0)
-    closed = any(one.peak.get("by_client") == last_ns for one in every)
-    return last_ns if closed and last_ns >= writer.last.ts_ns else None
+    return max((run.last_ns for run in runs), default=0)
 
 
 def written_in_transactions(

@@ -74,11 +74,11 @@ def writes_in_transaction(lab, at, name, limit_s=None, *, ends=None, **facts):
     return talk
 
 
-def held_back_by(lab, **facts):
+def held_back_by(lab, *, until=50, **facts):
     """For 50 s, by a transaction that may take ten minutes."""
     lab.metadata(0, [("orders", ID_1)])
     found = writes_in_transaction(lab, 0.2, "tx-1", 600, **facts)
-    reads(lab, range(1, 50, 3), lambda at: 100, grows)
+    reads(lab, range(1, until, 3), lambda at: 100, grows)
     return found
 
 
@@ -95,6 +95,26 @@ def fet008_fires__its_producer_is_gone(lab):
 def fet008_near_miss__its_producer_may_go_on(lab):
     """Nothing closed its connection: it works on what it will commit."""
     held_back_by(lab, **OVER)
+
+
+def fet008_near_miss__its_producer_works_at_another_broker(lab):
+    """It closed the connection to the leader alone, and is connected to its coordinator."""
+    held_back_by(lab, **GONE)
+    asked = {"v3AndBelowTransactionalId": "tx-1", "v3AndBelowTopics": [{"name": "orders", "partitions": [1]}]}
+    lab.talk(B2, client_id="writer", host="10.0.0.98").ask(1, "AddPartitionsToTxn", 3, asked, {})
+
+
+def fet008_near_miss__its_producer_keeps_writes_apart(lab):
+    """As franz-go does: its other requests have a connection of their own to the broker, which is open."""
+    held_back_by(lab, **GONE)
+    asked = {"transactionalId": "tx-1", "transactionTimeoutMs": 600_000}
+    answer = {"errorCode": 0, "producerId": 7}
+    lab.talk(client_id="writer", host="10.0.0.98").ask(0.15, "InitProducerId", 4, asked, answer)
+
+
+def fet008_near_miss__its_producer_closes_what_it_does_not_use(lab):
+    """As franz-go does after 20 s."""
+    held_back_by(lab, until=70, **{**GONE, "closed_by": "client-fin", "close_ns": ns(21)}).last_packet = 21
 
 
 def fet008_near_miss__its_broker_was_restarted(lab):

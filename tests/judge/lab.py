@@ -107,6 +107,8 @@ class Talk:
     messages: list = field(default_factory=list)
     exchanges: list = field(default_factory=list)
     closed: float | None = None
+    last_packet: float | None = None
+    """If that is later than its messages."""
     early: set = field(default_factory=set)
     """Exchanges that were answered out of order."""
     dialect: int = Dialect.KAFKA
@@ -156,9 +158,8 @@ class Talk:
             "close_ns": 0 if self.closed is None else ns(self.closed),
         }  # fmt: skip
         given |= self.facts
-        return Connection(
-            Peer.of(self.client), Peer.of(self.server), ns(min(times, default=0)), ns(max(times, default=0)), **given
-        )
+        last_ns = ns(max([*times, self.last_packet or 0]))
+        return Connection(Peer.of(self.client), Peer.of(self.server), ns(min(times)), last_ns, **given)
 
 
 @dataclass

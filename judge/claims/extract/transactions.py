@@ -9,11 +9,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from wirecheck.decode.api_names import key_of
+from wirecheck.decode.wire import REQUEST
 from wirecheck.judge.claims.batch import Batch, among, key_of_messages
 from wirecheck.judge.claims.claim import AT
 from wirecheck.judge.claims.outcomes import SUCCESS
-from wirecheck.judge.claims.reduce import Column, Rows, spelled
+from wirecheck.judge.claims.reduce import Column, Ints, Rows, spelled
 
+OF_TRANSACTIONS = "AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit", "EndTxn"
 COMMITTED = 1
 """The isolation level READ_COMMITTED."""
 ABORTED = 1
@@ -37,7 +40,18 @@ def claims(batch: Batch) -> Iterator[Rows]:
         good = ends.other("error_code", absent=-1) == 0
         yield ends.states("transaction_ended", "@who", good, error=outcome)
         yield ends.states("transaction_done", ["transactional_id", "@endpoint"], good)
+    asked = requests(batch)
+    yield batch.states("transaction_request", "@who", asked, error=np.full(len(asked), SUCCESS, np.int64))
     yield from held_back(batch)
+
+
+def requests(batch: Batch) -> Ints:
+    """The messages by which a client begins, does or ends a transaction."""
+    messages = batch.decoded.messages
+    found = (messages.side == REQUEST) & np.isin(messages.key, [key_of(api) for api in OF_TRANSACTIONS])
+    headers = [header for api in ("Produce", "InitProducerId") if (header := batch.lines(api, "request"))]
+    rows = [header.message[header.given("transactional_id")] for header in headers]
+    return np.unique(np.concatenate([np.flatnonzero(found), *rows]))
 
 
 def held_back(batch: Batch) -> Iterator[Rows]:
