@@ -84,8 +84,9 @@ def gets_nothing(one: Reader, partition: int, log: Log) -> Unfed | None:
         return None
     offset = asked[-1][1]
     begun = max((slot for slot, value in asked if value != offset), default=-1)
-    more = reached(log.end(partition), offset, 0)
-    if more is None or waits(one, log):
+    end = log.end(partition)
+    more = reached(end, offset, 0)
+    if more is None or end[-1][1] <= offset or waits(one, log):
         return None
     mine = [slot for slot, _ in asked if slot > max(begun, more)]
     if len(mine) < SLOTS or (mine[-1] - mine[0]) * SLOT_NS < LEAST_S * SECOND_NS:
@@ -97,7 +98,24 @@ def gets_nothing(one: Reader, partition: int, log: Log) -> Unfed | None:
     client, since_ns = ("client", one.client_id or "", one.host), start_ns(mine[0])
     if answered_since(client, since_ns, log) * MOST_ANSWERED_IN > len(mine):
         return None
+    if transaction_is_open(partition, since_ns, log):
+        return None
     return Unfed(one, offset, mine) if seen_everywhere(client, since_ns, log.group, log.context) else None
+
+
+def transaction_is_open(partition: int, since_ns: int, log: Log) -> bool:
+    """Whether one holds up any reader of the partition: it does so to others, before an answer says so to them."""
+    names = {log.topic.name, log.topic_id} - {None}
+    every = (
+        claim
+        for other in readers(log.current("position", partition))
+        for claim in log.context.claims("held_back", log.group, "client", other.client_id or "", other.host)
+    )
+    return any(
+        one["partition"] == partition and not names.isdisjoint({one["name"], one["topic_id"]})
+        for one in every
+        if one.last.ts_ns >= since_ns
+    )
 
 
 MOST_ANSWERED_IN = 2

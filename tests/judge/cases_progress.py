@@ -566,11 +566,15 @@ def cli004_near_miss__a_share_group_to_which_nothing_comes(lab):
 # CLI014
 
 
-def gives_up(lab, times, offset, *, until=None, answered=(), **facts):
+def gives_up(lab, times, offset, *, until=None, answered=(), ends=None, **facts):
     """Fetches that the client ends by closing the connection, before the broker has what they ask for."""
     until = until or max(times) + 20
     listed(lab, 0, ID_1)
-    grows(lab, until)
+    if ends is None:
+        grows(lab, until)
+    else:
+        steps = [(at, ends(at), ends(at)) for at in range(3, until, 3)]
+        fetches(lab, steps, client_id="other", host="10.0.0.8")
     process(lab, 8, 1, until=until)
     for at in times:
         facts = {"over": True, "closed_by": "client-fin", **facts}
@@ -614,6 +618,25 @@ def cli014_near_miss__nothing_waits(lab):
 def cli014_near_miss__others_keep_up(lab):
     """It asks for the next record of a log that is written once in a while."""
     gives_up(lab, range(10, 140, 20), 138)
+
+
+def cli014_near_miss__its_log_fell_back(lab):
+    """Another replica became the leader: the log ends where it reads, as CTL018 says, and grew to 500 before."""
+    fetches(lab, [(1, 400, 500)], client_id="other", host="10.0.0.8")
+    gives_up(lab, range(10, 140, 20), 5, ends=lambda at: 5)
+
+
+def cli014_near_miss__a_transaction_is_open(lab):
+    """Another reader of committed records is held up there, and says how far they come."""
+    gives_up(lab, range(10, 140, 20), 5)
+    rows = [{"partition": 0, "fetchOffset": 5}]
+    asked = {"replicaId": -1, "sessionEpoch": -1, "isolationLevel": 1}
+    asked |= {"topics": [{"topicId": ID_1, "partitions": rows}]}
+    row = {"partitionIndex": 0, "lastStableOffset": 5, "records": None, "abortedTransactions": None}
+    talk = lab.talk(client_id="committed", host="10.0.0.9")
+    for at in range(2, 140, 5):
+        held = {"topicId": ID_1, "partitions": [{**row, "highWatermark": at + 5}]}
+        talk.ask(at, "Fetch", 13, asked, {"responses": [held]})
 
 
 def cli014_cannot_know(lab):
