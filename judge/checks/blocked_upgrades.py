@@ -36,6 +36,8 @@ class Blocks(NamedTuple):
 def registration_blocks_upgrade(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     rejections = context.claims("feature_rejected", group, *subject)
     for (feature, level), claims in gathered(rejections, "feature level"):
+        if accepted_since(feature, level, claims, group, context):
+            continue
         if not (found := blocking(feature, level, claims, group, context)):
             continue
         silent = {one.node for one in found if not is_seen(one.node, group, context)}
@@ -44,6 +46,13 @@ def registration_blocks_upgrade(subject: Subject, group: Group, context: CheckCo
         first_ns = min(claim.first.ts_ns for claim in claims)
         nodes = tuple(sorted({one.node for one in found if one.role == "broker"}))
         yield resting_on(claims, feature, level, sides=sides, brokers=nodes, first_ns=first_ns, words=words)
+
+
+def accepted_since(feature: str, level: int, claims: list[Claim], group: Group, context: CheckContext) -> bool:
+    """Whether the level, or a higher one, was accepted after it was rejected last: nothing blocks it any more."""
+    last_ns = max(claim.last.ts_ns for claim in claims)
+    every = (one for one in context.claims("feature_accepted", group, "server") if one["feature"] == feature)
+    return any(one["level"] >= level and one.last.ts_ns > last_ns for one in every)
 
 
 def blocking(feature: str, level: int, claims: list[Claim], group: Group, context: CheckContext) -> list[Blocks]:

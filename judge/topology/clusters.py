@@ -61,6 +61,7 @@ TOUCHES = {
     "node_feature",
     "unregistered",
     "feature_rejected",
+    "feature_accepted",
     "listing",
     "creates",
     "order_type",

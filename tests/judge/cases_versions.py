@@ -566,6 +566,22 @@ def ver012_near_miss(lab):
     raises_level(lab, 60, 21)
 
 
+def ver012_near_miss__asked_too_early(lab):
+    """The last controller was upgraded a moment later, and the update asked for again."""
+    lab.metadata(0, brokers=BROKERS)
+    registers(lab, 1, 5, 20)
+    raises_level(lab, 60, 21)
+    registers(lab, 90, 5, 25)
+    raises_level(lab, 120, 21, error=0)
+
+
+def ver012_fires__a_lower_level_is_accepted_later(lab):
+    lab.metadata(0, brokers=BROKERS)
+    registers(lab, 1, 5, 20)
+    raises_level(lab, 60, 21)
+    raises_level(lab, 120, 20, error=0)
+
+
 def ver012_near_miss__accepted(lab):
     """In the middle of a roll brokers are registered with several ranges, and nobody asks for more."""
     lab.metadata(0, brokers=BROKERS)

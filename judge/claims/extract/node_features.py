@@ -16,7 +16,7 @@ from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant, texts
 
 MS = 1_000_000
 """Nanoseconds."""
-INVALID_UPDATE_VERSION = 95
+INVALID_UPDATE_VERSION, UNANSWERED = 95, -2
 BROKER, CONTROLLER = "broker", "controller"
 REQUESTS = (
     ("BrokerRegistration", "features", "broker_id", BROKER),
@@ -44,7 +44,7 @@ def claims(batch: Batch) -> Iterator[Rows]:
         good = header.other("error_code", absent=-1) == 0
         yield header.states("unregistered", ["@endpoint", node, f"={role}"], good, peak={"written": header.ts_ns // MS})
     if asked := batch.lines("UpdateFeatures", "request", "feature_updates"):
-        yield rejected(batch, asked)
+        yield from updates(batch, asked)
 
 
 def in_log(found: dict[str, LogTable], message: Ints, endpoint: Endpoint) -> Iterator[Rows]:
@@ -70,9 +70,9 @@ def in_log(found: dict[str, LogTable], message: Ints, endpoint: Endpoint) -> Ite
             yield Rows("unregistered", key, seen, peak={"written": log.timestamp_ms})
 
 
-def rejected(batch: Batch, asked: Lines) -> Rows:
-    """Updates that were rejected because a node does not support the level, or for a reason that was not captured: by
-    the answer about the feature, or by that about the request.
+def updates(batch: Batch, asked: Lines) -> Iterator[Rows]:
+    """Updates that were rejected because a node does not support the level, or for a reason that was not captured, and
+    those that were accepted: by the answer about the feature, or by that about the request.
     """
     answered: dict[tuple[int, str | None], tuple[int, str | None]] = {}
     for path in ("", "results"):
@@ -85,14 +85,16 @@ def rejected(batch: Batch, asked: Lines) -> Rows:
                 answered[int(lines.partner[row]), name] = int(lines["error_code"][row]), reasons[row]
     rows = np.arange(len(asked))
     answers = [
-        answered.get((message, name)) or answered.get((message, None), (0, None))
+        answered.get((message, name)) or answered.get((message, None), (UNANSWERED, None))
         for message, name in zip(asked.message.tolist(), asked.column("feature").at(rows), strict=True)
     ]
-    good = np.array([error == INVALID_UPDATE_VERSION for error, _ in answers], np.bool_)
+    errors = np.array([error for error, _ in answers], np.int64)
     reasons = [reason_of(text) for _, text in answers]
     unique = [*dict.fromkeys(reasons)]
     codes = Column(np.array([unique.index(one) for one in reasons], np.int64), unique)
-    return asked.states("feature_rejected", ["@who", "feature", "max_version_level", codes], good)
+    rejected = errors == INVALID_UPDATE_VERSION
+    yield asked.states("feature_rejected", ["@who", "feature", "max_version_level", codes], rejected)
+    yield asked.states("feature_accepted", ["@endpoint", "feature", "max_version_level"], errors == 0)
 
 
 def reason_of(text: str | None) -> str | None:
