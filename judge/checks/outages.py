@@ -487,21 +487,25 @@ def shut_out(
 
 def looks_again(subject: Subject, outage: Streak, context: CheckContext) -> bool:
     """Whether a client that writes or reads asks for metadata all the time: by themselves clients do that once in some
-    minutes.
+    minutes. Who did so before as well is configured to.
     """
     every = context.ledger.claims("activity", *subject)
-    slots = {
-        run.first_ns // SLOT_NS
-        for one in every
-        if one["api"] == METADATA
-        for run in one.outcomes.runs()
-        if outage.first_ns <= run.last_ns and run.first_ns <= outage.last_ns
-    }
-    seen = outage.last_ns // SLOT_NS - outage.first_ns // SLOT_NS + 1
+    runs = [run for one in every if one["api"] == METADATA for run in one.outcomes.runs()]
     works = any(one["api"] in WRITES_AND_READS for one in every)
-    return works and len(slots) >= LOOKS_AGAIN and 2 * len(slots) >= seen
+    begun, ended = outage.first_ns // SLOT_NS, outage.last_ns // SLOT_NS + 1
+    return works and asks_often(runs, begun, ended) and not asks_often(runs, begun - LOOKED_BEFORE, begun)
 
 
+def asks_often(runs: Iterable[Run], begun: int, ended: int) -> bool:
+    """Whether requests are in half of these slots."""
+    slots = {
+        run.first_ns // SLOT_NS for run in runs if begun <= run.last_ns // SLOT_NS and run.first_ns // SLOT_NS < ended
+    }
+    return len(slots) >= LOOKS_AGAIN and 2 * len(slots) >= ended - begun
+
+
+LOOKED_BEFORE = 6
+"""In so many slots before the first refused connection its own rhythm is looked for."""
 LOOKS_AGAIN = 5
 """In so many slots of 10 s, and in half of them, a client asks for metadata."""
 

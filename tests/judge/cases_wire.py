@@ -558,6 +558,21 @@ def wir008_fires__several_on_one_host(lab):
     assert cut_off_clients(lab) == {"app", "job"}
 
 
+def wir008_fires__one_of_several_asks_as_often_as_before(lab):
+    """metadata.max.age.ms is 5 s there; another client of its host is refused."""
+    wir008_refuses(lab, (), named_until=200)
+    for at in range(95, 201, 5):
+        lab.metadata(at, brokers={**BROKERS, DEAD: 9})
+    for client_id, times in (("steady", range(0, 200, 5)), ("fine", (1, 190)), ("half", range(100, 200, 4))):
+        talk = lab.talk(client_id=client_id, host="10.0.0.77")
+        for at in times:
+            lab.metadata(at, brokers={**BROKERS, DEAD: 9}, talk=talk)
+        lab.fetches(range(min(times), 200, 5), ID_1, client_id=client_id, host="10.0.0.77", talk=talk)
+    for at in range(105, 190, 3):
+        lab.talk(DEAD, "half", "10.0.0.77", over=True, close_ns=ns(at), closed_by="server-rst")
+    assert cut_off_clients(lab) == {"half"}
+
+
 def wir008_fires__one_of_several_reads_elsewhere(lab):
     """It reads what other brokers lead, and asks for metadata after each refused connection. Others of its host read
     and are content, or asked at a listener where broker 9 has another address.
