@@ -66,8 +66,15 @@ def test_a_verdict_says_who_judged_what_and_what_to_do_next(verdict):
     assert verdict["captured"]["to"].startswith("2026-11-21T00:20:27")
     (finding,) = verdict["findings"]
     assert finding["next"].startswith("On that broker, compare topic_id")
+    by_frames, by_id = finding["commands"][1:3]
     assert finding["commands"] == [
         f"wirecheck decode {capture} --frame 1924 --frame 2030 --frame 3288 --frame 3316",
+        by_frames,
+        by_id,
         f"wirecheck evidence {finding['id']} {capture} -o {finding['id']}.pcapng",
         "wirecheck explain TID002",
     ]
+    assert by_frames.startswith(
+        f"tshark -r {capture} -d tcp.port==19093,kafka -Y 'frame.number in {{1924,2030,3288,3316}}'"
+    )
+    assert "kafka.topic_id" in by_id
