@@ -6,6 +6,7 @@ certainly came before the first success or after the last. The connections of on
 by one: a success on one of them does not hide errors on another.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -196,15 +197,15 @@ def served_elsewhere(
     if SENT_ELSEWHERE.isdisjoint(outcomes.codes() & {*bad}):
         return []
     own = [(run, error) for error in bad for run in outcomes.runs({error}, part)]
-    begins = {run.first_ns for error in bad for run in outcomes.runs({error})} if part is not None else set[int]()
+    begins = sorted({run.first_ns for error in bad for run in outcomes.runs({error})}) if part is not None else []
     found, last_ns, sent = list[Run](), 0, False
     for run, error in sorted(own, key=lambda one: one[0].first_ns):
         if sent:
             found += after_a_pause(last_ns, run.first_ns, granted)
         if run.last_ns >= last_ns:
             last_ns, sent = run.last_ns, error in SENT_ELSEWHERE
-            later = min((ts_ns for ts_ns in begins if ts_ns > last_ns), default=0) if sent else 0
-            found += after_a_pause(last_ns, later, granted)
+            at = bisect_right(begins, last_ns)
+            found += after_a_pause(last_ns, begins[at], granted) if sent and at < len(begins) else []
     each = {run.first_ns: run for run in found}
     return [*each.values()] if len(each) + 1 < COMES_BACK else []
 
