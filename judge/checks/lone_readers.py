@@ -75,9 +75,7 @@ def silence(who: Who, by_partition: dict[int, Reader], log: Log) -> Evidence | N
     return resting_on(
         claims,
         *(log.topic.name, *who),
-        topic=log.topic.name,
-        topic_ids=(log.topic_id,) if log.topic_id else (),
-        client_ids=(who[0],),
+        **log.names(who[0]),
         brokers=brokers_of(claims, context),
         first_ns=since_ns,
         last_ns=since_ns + patience_ns,

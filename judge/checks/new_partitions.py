@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from wirecheck.client_ids import is_internal
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.progress import Log, greatest, log_of, of_group, readers
+from wirecheck.judge.checks.progress import Log, assigned_last, greatest, log_of, of_group, readers
 from wirecheck.judge.checks.shapes import clients_of, clock, counted, resting_on, start_ns
 from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, Claim, Subject
 from wirecheck.judge.claims.extract.group_members import BY_ID
@@ -32,12 +32,7 @@ class LastGeneration(NamedTuple):
 
     def held(self, topic: str) -> set[int]:
         """The partitions of a topic that they have."""
-        kept = (value for one in self.members for name, value in one.peak.items() if is_held(one, name, value))
-        return {int(value[2]) for value in kept if value[1] == topic}
-
-
-def is_held(member: Claim, name: str, value: list[int]) -> bool:
-    return name.startswith(LEAST) and bool(value[0] == member.peak["assigned"])
+        return {int(number) for one in self.members for name, number in assigned_last(one) if name == topic}
 
 
 class Unread(NamedTuple):

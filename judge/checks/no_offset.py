@@ -1,7 +1,7 @@
 """CLI008, of one group among several of a client ID: members that learn that their group has no offset, and go nowhere.
 
 Rule: who has no committed offset asks for the beginning or the end of the log next, unless auto.offset.reset says not
-to. What each process of a client ID asks for cannot be told apart; but fewer such requests than groups without an
+to. What each process of a client ID asks for is not seen; but fewer such requests than groups without an
 offset show that some did not ask, and those that have committed since did.
 """
 
@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.progress import Log, greatest, log_of, of_group
-from wirecheck.judge.claims.claim import LEAST, Claim, Subject
+from wirecheck.judge.checks.progress import Log, assigned_last, greatest, log_of, of_group
+from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topology.clusters import Group
 
@@ -32,7 +32,7 @@ def without_offset(subject: Subject, group: Group, context: CheckContext) -> Ite
         return
     context.watch()
     found: dict[str, NoOffset] = {}
-    for topic, partition in sorted({held for one in mine for held in held_by_name(one)}):
+    for topic, partition in sorted({held for one in mine for held in assigned_last(one)}):
         log = log_of(("name", topic), group, context)
         lack = {claim["group"]: claim for claim in log.current("offset_gone", partition)}
         if not lack or not greatest(log.end(partition)):
@@ -45,12 +45,6 @@ def without_offset(subject: Subject, group: Group, context: CheckContext) -> Ite
     yield from (one for _, one in sorted(found.items()))
 
 
-def held_by_name(member: Claim) -> set[tuple[str, int]]:
-    """Topics and partitions of its last assignment."""
-    kept = (value for name, value in member.peak.items() if name.startswith(LEAST))
-    return {(topic, number) for ts_ns, topic, number in kept if ts_ns == member.peak["assigned"]}
-
-
 def lost(gone: Claim, mine: list[Claim], held: tuple[str, int], log: Log) -> NoOffset | None:
     """A member of a group without an offset that lives on, and whose group never committed the partition."""
     reads, last_ns = gone["group"], gone.last.ts_ns
@@ -60,7 +54,7 @@ def lost(gone: Claim, mine: list[Claim], held: tuple[str, int], log: Log) -> NoO
         one
         for one in mine
         if one["group"] == reads
-        and held in held_by_name(one)
+        and held in assigned_last(one)
         and one.peak.get("alive", 0) >= last_ns + LIVES_S * SECOND_NS
     ]
     alone = len({(one["client_id"], one["host"]) for one in of_group("member", reads, log.group, log.context)}) == 1

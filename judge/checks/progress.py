@@ -24,7 +24,7 @@ from wirecheck.judge.checks.shapes import (
     seen_whole,
     start_ns,
 )
-from wirecheck.judge.claims.claim import AT, LOWEST, ZERO, Claim, Key, Subject, slot_of
+from wirecheck.judge.claims.claim import AT, LEAST, LOWEST, ZERO, Claim, Key, Subject, slot_of
 from wirecheck.judge.claims.extract.acknowledgements import RELEASE
 from wirecheck.judge.claims.outcomes import SLOT_NS
 from wirecheck.judge.results.finding import Evidence, Number
@@ -106,6 +106,16 @@ def by_slot(claims: Iterable[Claim], *, lowest: bool = False) -> Times:
     return sorted((slot, -offset if lowest else offset) for slot, offset in found.items())
 
 
+def assigned(member: Claim) -> list[list[Any]]:
+    """Partitions that a member was assigned, as far as they are kept: when, the topic's name or ID, and the number."""
+    return [value for name, value in member.peak.items() if name.startswith(LEAST)]
+
+
+def assigned_last(member: Claim) -> set[tuple[str, int]]:
+    """Topics, by name or ID, and partitions of its last assignment."""
+    return {(topic, number) for ts_ns, topic, number in assigned(member) if ts_ns == member.peak["assigned"]}
+
+
 @dataclass
 class Log:
     """A topic as it is now: how far its partitions reach, and what groups and readers do with them."""
@@ -142,6 +152,11 @@ class Log:
     @property
     def topic_id(self) -> str | None:
         return self.topic.histories[-1].topic_id if self.topic.histories else None
+
+    def names(self, client_id: str | None) -> dict[str, Any]:
+        """What a finding about one of its clients is about."""
+        topic_ids = (self.topic_id,) if self.topic_id else ()
+        return {"topic": self.topic.name, "topic_ids": topic_ids, "client_ids": (client_id,)}
 
     def of(self, kind: str) -> dict[int, list[Claim]]:
         """Claims of a kind by the topic's name, and by each of its IDs, once; by partition."""
@@ -373,9 +388,7 @@ def records_never_read(subject: Subject, group: Group, context: CheckContext) ->
         yield resting_on(
             claims,
             *(log.topic.name, client_id, host),
-            topic=log.topic.name,
-            topic_ids=(log.topic_id,) if log.topic_id else (),
-            client_ids=(client_id,),
+            **log.names(client_id),
             brokers=brokers_of(claims, context),
             kind="information" if by_choice else None,
             first_ns=first.ts_ns,

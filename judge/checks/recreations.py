@@ -130,9 +130,7 @@ def nothing_read_since_recreation(subject: Subject, group: Group, context: Check
         yield resting_on(
             [claim for one in lost for claim in one.claims],
             *(log.topic.name, client_id, host),
-            topic=log.topic.name,
-            topic_ids=(log.topic_id,) if log.topic_id else (),
-            client_ids=(client_id,),
+            **log.names(client_id),
             first_ns=asked_ns,
             last_ns=max(asked_ns, alive_ns),
             words=words,

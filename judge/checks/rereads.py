@@ -20,6 +20,7 @@ from wirecheck.judge.checks.progress import (
     Log,
     Reader,
     Times,
+    assigned,
     begun_again,
     by_slot,
     greatest,
@@ -31,7 +32,7 @@ from wirecheck.judge.checks.progress import (
     rounds_of,
 )
 from wirecheck.judge.checks.shapes import brokers_of, clock, end_ns, resting_on, slots, start_ns
-from wirecheck.judge.claims.claim import LEAST, Claim, Subject
+from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.extract.positions import EARLIEST
 from wirecheck.judge.claims.outcomes import SLOT_NS
 from wirecheck.judge.results.finding import Evidence, Number
@@ -130,8 +131,8 @@ def reads_for(reads: str, members: list[Claim], again: Again, partition: int, lo
         if restored > again.offset or reads_all_by_design(reads, again, partition, log, rounds):
             return False
         mine = [one for one in members if (one["client_id"], one["host"]) == again.reader.who]
-        assigned = [one for one in mine if "assigned" in one.peak]
-        if assigned and not any(holds(one, partition, log) for one in assigned):
+        known = [one for one in mine if "assigned" in one.peak]
+        if known and not any(holds(one, partition, log) for one in known):
             return False
         return rounds >= ROUNDS or again.only or commits_on(reads, again.slots[0], log)
     done_to = greatest(commits, again.slots[0])
@@ -173,8 +174,7 @@ def never_at_the_end(again: Again, partition: int, log: Log) -> bool:
 def holds(member: Claim, partition: int, log: Log) -> bool:
     """Whether a member had the partition, as far as that is kept."""
     names = {log.topic.name, *(history.topic_id for history in log.topic.histories)}
-    kept = (value for name, value in member.peak.items() if name.startswith(LEAST))
-    return any(value[1] in names and value[2] == partition for value in kept)
+    return any(name in names and number == partition for _, name, number in assigned(member))
 
 
 def commits_on(reads: str, since: int, log: Log) -> bool:
@@ -197,9 +197,7 @@ def evidence(reads: str, again: Again, partition: int, log: Log) -> Evidence:
     return resting_on(
         claims,
         *(reads, log.topic.name, partition, client_id, host),
-        topic=log.topic.name,
-        topic_ids=(log.topic_id,) if log.topic_id else (),
-        client_ids=(client_id,),
+        **log.names(client_id),
         brokers=brokers_of(claims, log.context),
         first_ns=again.since_ns,
         last_ns=end_ns(again.slots[-1]),

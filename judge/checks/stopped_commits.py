@@ -6,7 +6,7 @@ Where no rhythm is seen the limit is the member's own rebalance timeout (of Java
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.idle_members import (
@@ -18,9 +18,9 @@ from wirecheck.judge.checks.idle_members import (
     is_of_share_group,
     lives_on,
 )
-from wirecheck.judge.checks.progress import Log, greatest, log_of, longest_gap, reached
+from wirecheck.judge.checks.progress import Log, assigned, greatest, log_of, longest_gap, reached
 from wirecheck.judge.checks.shapes import clock, counted, end_ns, resting_on
-from wirecheck.judge.claims.claim import LEAST, Claim, Subject
+from wirecheck.judge.claims.claim import Subject
 from wirecheck.judge.claims.outcomes import HARMLESS, SLOT_NS
 from wirecheck.judge.results.finding import Evidence, Number
 from wirecheck.judge.thresholds import SECOND_NS
@@ -106,10 +106,6 @@ def is_alone(held: Held, group: Group, context: CheckContext) -> bool:
     every = context.claims("member", group, "host", mine["host"])
     others = (one for one in every if one["client_id"] == mine["client_id"] and one["group"] != mine["group"])
     return not any(value[1:] == [held.topic, held.partition] for one in others for value in assigned(one))
-
-
-def assigned(member: Claim) -> Iterator[list[Any]]:
-    yield from (value for name, value in member.peak.items() if name.startswith(LEAST))
 
 
 def reads_on(one: Stands, subject: Subject, clients: list[Subject], log: Log) -> bool:

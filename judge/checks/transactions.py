@@ -137,7 +137,7 @@ def gone_writer(
     if stand.seconds * SECOND_NS < patience_ns or not stand.is_last:
         return None
     context.watch()
-    for writer in written_in_transactions(name, topic_id, stand, group, context):
+    for writer in written_by(name, topic_id, stand, group, context):
         last_ns, who = writer.last.ts_ns, (writer["client_id"], writer["host"])
         later = [
             one
@@ -200,7 +200,7 @@ def last_of(port: Part, claims: list[Claim]) -> int:
     return max((run.last_ns for run in runs), default=0)
 
 
-def written_in_transactions(
+def written_by(
     name: str | None, topic_id: str | None, stand: Stand, group: Group, context: CheckContext
 ) -> list[Claim]:
     """Who wrote to the partition in a transaction."""
@@ -213,10 +213,7 @@ def limit_s(name: str | None, topic_id: str | None, stand: Stand, group: Group, 
     """How long a transaction on a partition may be open: what its producers were granted, and the time in which a
     coordinator aborts; if one of them was not seen to begin, as long as brokers grant at most.
     """
-    longest, written = (
-        context.settings.hanging_transaction_s,
-        written_in_transactions(name, topic_id, stand, group, context),
-    )
+    longest, written = context.settings.hanging_transaction_s, written_by(name, topic_id, stand, group, context)
     writers = {one["transactional_id"] for one in written}
     limits: dict[str, int] = {}
     for one in context.claims("transaction_limit", group, "server"):

@@ -64,9 +64,7 @@ def asks_and_gets_nothing(subject: Subject, group: Group, context: CheckContext)
         yield resting_on(
             claims,
             *(log.topic.name, client_id, host),
-            topic=log.topic.name,
-            topic_ids=(log.topic_id,) if log.topic_id else (),
-            client_ids=(client_id,),
+            **log.names(client_id),
             brokers=brokers_of(claims, context),
             first_ns=start_ns(since),
             last_ns=end_ns(max(one.slots[-1] for one in every)),

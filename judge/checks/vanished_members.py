@@ -1,6 +1,6 @@
 """GRP019: a member that vanished, and whose partitions no other member of its group reads.
 
-Rule: the coordinator keeps a member for its session time-out, and until then nobody else gets its partitions. That is
+Rule: the coordinator keeps a member for its session time-out, and until then no other one gets its partitions. That is
 by design for seconds. It counts once a default session is over, records wait, and no member was assigned anything
 since.
 """
@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 from wirecheck.client_ids import is_internal
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.progress import ABSENT_S, Log, alive_ns, asks_on, greatest, log_of, of_group
+from wirecheck.judge.checks.progress import ABSENT_S, Log, alive_ns, asks_on, assigned_last, greatest, log_of, of_group
 from wirecheck.judge.checks.shapes import clock, counted, gathered, resting_on, seen_everywhere
-from wirecheck.judge.claims.claim import LEAST, Claim, Subject
+from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.outcomes import SLOT_NS
 from wirecheck.judge.results.finding import Evidence, Number
 from wirecheck.judge.thresholds import SECOND_NS
@@ -34,8 +34,8 @@ def partitions_of_a_vanished_member(subject: Subject, group: Group, context: Che
             place = reads, str(holder.key)
             vanished[place] = holder
             waiting.setdefault(place, {})[partition] = greatest(end) - commits[-1][1]
-    for (reads, _), by_partition in sorted(waiting.items()):
-        holder = vanished[reads, _]
+    for (reads, member), by_partition in sorted(waiting.items()):
+        holder = vanished[reads, member]
         records, since_ns = sum(by_partition.values()), alive_ns(holder)
         words = {"client": holder["client_id"] or "a client without an ID", "group": reads, "since": clock(since_ns)}
         words |= {"partitions": counted(len(by_partition), "partition"), "records": Number(records)}
@@ -69,10 +69,7 @@ def vanished_holder(reads: str, partition: int, log: Log) -> Claim | None:
 def holds_last(member: Claim, partition: int, log: Log) -> bool:
     """Whether its last assignment has the partition."""
     names = {log.topic.name, *(history.topic_id for history in log.topic.histories)}
-    kept = (value for name, value in member.peak.items() if name.startswith(LEAST))
-    return any(
-        ts_ns == member.peak["assigned"] and name in names and number == partition for ts_ns, name, number in kept
-    )
+    return not {(name, partition) for name in names}.isdisjoint(assigned_last(member))
 
 
 def has_left(member: Claim, reads: str, log: Log) -> bool:
