@@ -25,9 +25,10 @@ SKIPPED = 5  # `count` packets of `source` were no TCP segments we can read, for
 INPUT_ERROR = 6  # `source` could not be read to its end; `reason` has the error and the byte
 UNDECRYPTED = 7  # `count` TLS connections stayed encrypted although keys were given, for one `reason`
 CLOCK = 8  # the clock of `source` was set `count` times; `reason` says when and how far
-QUARANTINED = 9  # `source` is a file of frames that could not be read; written by the checking job, in no file
-LATE = 10  # `count` frames came when their connection had settled, for one `reason`; written by the checking job only
-AWAY = 11  # its agent captured nothing for `count` seconds; `reason` says when; written by the checking job only
+JOINED = 9  # `count` TLS connections that began before the capture were opened behind KeyUpdates; `reason` has how many
+QUARANTINED = 10  # `source` is a file of frames that could not be read; written by the checking job, in no file
+LATE = 11  # `count` frames came when their connection had settled, for one `reason`; written by the checking job only
+AWAY = 12  # its agent captured nothing for `count` seconds; `reason` says when; written by the checking job only
 
 LATEST_NS = 1 << 62  # the year 2116: later times saturate, so that the difference of two is an int64
 EARLIEST_NS = -1  # what an agent promises that has shown nothing, and whose oldest row is of 1970
@@ -54,7 +55,7 @@ class Column(NamedTuple):
 
 
 COLUMNS = (
-    Column("kind", pa.int8(), "0 for a frame, else the kind of mark.", FRAME, CLOCK),
+    Column("kind", pa.int8(), "0 for a frame, else the kind of mark.", FRAME, JOINED),
     Column("cluster", pa.string(), "Label of the cluster, as given to the agent."),
     Column("agent", pa.string(), "Name of the agent that wrote the row."),
     Column("file_seq", pa.int32(), "Number of the file: 1-based, contiguous per agent and folder.", 1, (1 << 31) - 1),

@@ -4,7 +4,7 @@ Nothing is called healthy that was not seen; the sentence states how much of the
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Literal, NamedTuple
 
 from wirecheck.judge.checks.listed_checks import LINES
@@ -250,6 +250,8 @@ def besides(result: Verdict) -> Iterator[tuple[str, str]]:
         yield "clock", line
     for line in result.coverage.parts(AWAY):
         yield "away", line
+    if behind := result.coverage.parts("connections_behind_key_updates"):
+        yield "decrypted", joined(behind)
 
 
 def not_read(coverage: Coverage) -> list[str]:
@@ -300,6 +302,12 @@ def undecrypted(coverage: Coverage) -> str:
     """Why connections stayed encrypted although keys were given."""
     found = coverage.parts("undecrypted_connections")
     return f" ({', '.join(f'{count:,}: {reason}' for reason, count in sorted(found.items()))})" if found else ""
+
+
+def joined(behind: Mapping[str, int]) -> str:
+    """Which generation of their keys opened connections that are older than the capture."""
+    listed = ", ".join(f"{count:,} {how}" for how, count in sorted(behind.items()))
+    return f"{plural(sum(behind.values()), 'TLS connection')} older than the capture: {listed}"
 
 
 def reasons(coverage: Coverage) -> str:

@@ -83,6 +83,7 @@ MARKS = {
     frames.SKIPPED: "skipped_frames",
     frames.INPUT_ERROR: "input_errors",
     frames.UNDECRYPTED: "undecrypted_connections",
+    frames.JOINED: "connections_behind_key_updates",
     frames.QUARANTINED: "quarantined_files",
     frames.LATE: "late_frames",
     frames.CLOCK: "clock_steps",

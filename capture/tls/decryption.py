@@ -91,6 +91,11 @@ def oldest_offsets(batches: Iterable[Encrypted]) -> dict[int, int]:
     return waiting
 
 
+def behind(updates: int) -> str:
+    """`behind 1 KeyUpdate`"""
+    return f"behind {updates} KeyUpdate{'s' * (updates != 1)}"
+
+
 def _columns(segs: Segments, placed: Placed) -> Columns:
     where = vector(placed.serial), vector(placed.direction), vector(placed.offset)
     return Columns(where, (vector(segs.seq), vector(segs.ack), vector(segs.flags)), vector(segs.payload_len))
@@ -125,12 +130,14 @@ class Decryption(WaitingRows):
         self._over: set[int] = set()
         self._drains = False  # nothing waits any more
         self._stamp = frames.Stamp("", "")
-        self._reported: Counter[str] = Counter()
+        self._reported: Counter[tuple[int, str]] = Counter()
         self._lines = 0  # of the key logs, when keys were last looked for
         self.decrypted = 0
         """Connections of which a record was opened."""
         self.failures: Counter[str] = Counter()
         """TLS connections that stay encrypted, by the reason."""
+        self.joined: Counter[str] = Counter()
+        """Connections that were opened behind KeyUpdates, by how many."""
 
     def add(self, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         self._use_new_keys()
@@ -140,7 +147,7 @@ class Decryption(WaitingRows):
         self._newest_ns = max(self._newest_ns, now_ns)
         self._use_new_keys()
         self._on_progress(self._follower.advance(agent, self._newest_ns - LATENESS_NS))
-        self._report_failures()
+        self._report()
         yield from self._decided()
 
     def drain(self) -> Iterator[pa.RecordBatch]:
@@ -154,15 +161,16 @@ class Decryption(WaitingRows):
         if len(ended):  # nothing comes behind it
             self._end_all()
             super()._on_marks(rows.slice(0, ended[0]))
-            self._report_failures()
+            self._report()
             rows = rows.slice(ended[0])
         super()._on_marks(rows)
 
-    def _report_failures(self) -> None:
+    def _report(self) -> None:
         """As marks among the rows, for the job that judges them."""
-        news = self.failures - self._reported
-        self._reported = self.failures.copy()
-        marks = [frames.Mark(frames.UNDECRYPTED, self._newest_ns, None, n, why) for why, n in sorted(news.items())]
+        counts = ((frames.UNDECRYPTED, self.failures), (frames.JOINED, self.joined))
+        now = Counter({(kind, reason): n for kind, found in counts for reason, n in found.items()})
+        news, self._reported = now - self._reported, now
+        marks = [frames.Mark(kind, self._newest_ns, None, n, reason) for (kind, reason), n in sorted(news.items())]
         if marks:
             super()._on_marks(frames.mark_rows(marks, self._stamp))
 
@@ -206,6 +214,8 @@ class Decryption(WaitingRows):
             self._joining.discard(serial)
         if known.is_open and not was_open:
             self.decrypted += 1
+            if known.tls.key_updates:
+                self.joined[behind(known.tls.key_updates)] += 1
         self._let_go_if_failed(serial)
 
     def _use_new_keys(self) -> None:

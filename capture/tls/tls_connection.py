@@ -67,6 +67,8 @@ class TlsConnection:
         """By side, where bytes of it were seen."""
         self.is_joining = False
         """It may be TLS that is older than the capture; what opens it is looked for."""
+        self.key_updates = 0
+        """How many came before what was seen, where it is older than the capture (RFC 8446 4.6.3)."""
         self._joining: Joining | None = Joining(secrets, budget)
         self._other: tuple[Tls13Key, int, int] | None = None  # of the direction that was not seen yet
         self._messages = (hello.Messages(), hello.Messages())
@@ -124,6 +126,7 @@ class TlsConnection:
         if trial is not None:
             self._client = trial.side if trial.of_client else 1 - trial.side
             self._secrets.claimed.add(trial.random)
+            self.key_updates = trial.updates
             mine, other = self.streams[trial.side], self.streams[1 - trial.side]
             assert mine is not None
             mine.join(trial.key, trial.number, trial.number + JOINED_NUMBERS)

@@ -63,7 +63,7 @@ def test_a_number_at_the_edge_of_its_range_is_one(honest, tmp_path, name):
 
 
 BEYOND = [
-    ("kind", -1), ("kind", 9), ("file_seq", 0), ("file_seq", -5), ("frame_no", -1), ("frame_no", (1 << 53) + 1),
+    ("kind", -1), ("kind", 10), ("file_seq", 0), ("file_seq", -5), ("frame_no", -1), ("frame_no", (1 << 53) + 1),
     ("ts_ns", -2), ("ts_ns", frames.LATEST_NS + 1), ("ts_ns", -(1 << 63)), ("src_port", -1), ("src_port", 65536),
     ("dst_port", 1 << 30), ("tcp_seq", -1), ("tcp_seq", 1 << 32), ("tcp_ack", (1 << 63) - 1), ("tcp_flags", 512),
     ("tcp_flags", -1), ("tcp_window", -1), ("tcp_window", 65536), ("payload_len", -1000000), ("payload_len", 1 << 28),

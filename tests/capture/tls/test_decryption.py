@@ -10,10 +10,12 @@ import pytest
 from tests import traffic as t
 from tests.build import plain
 from tests.capture.canaries import PARTS, SECRET, exchange
+from tests.capture.tls.sealed import sealed
 from tests.depth import some
 from wirecheck.capture import frames, frames_file, original_frames, pcapng_export
 from wirecheck.capture.agent.offline_agent import read_frames, write_frames
-from wirecheck.capture.tls import joining, tls_connection
+from wirecheck.capture.tls import cipher_suites, joining, key_log, tls_connection
+from wirecheck.capture.tls.record_keys import Tls13Key
 from wirecheck.decode.connection.follower import Follower
 from wirecheck.decode.connection.segments import segments
 from wirecheck.decode.peer import Peer
@@ -160,7 +162,8 @@ def test_the_keys_of_another_connection_open_nothing_and_say_so(tls, tmp_path, k
 
 def marks(path, keys):
     rows = pa.concat_tables(read_frames([path], key_logs=[keys])).to_pylist()
-    return [(r["kind"], r["count"], r["reason"]) for r in rows if r["kind"] in {frames.UNDECRYPTED, frames.INPUT_ERROR}]
+    said = {frames.UNDECRYPTED, frames.JOINED, frames.INPUT_ERROR}
+    return [(r["kind"], r["count"], r["reason"]) for r in rows if r["kind"] in said]
 
 
 def late(wrapped, cut=0):
@@ -213,6 +216,22 @@ def test_a_connection_that_is_older_than_the_capture_is_joined(tls, tmp_path, cu
     said = {repr(line) for line in whole}
     assert not [line for line in found if "body" in line and repr(line) not in said]
     assert len(found) > 0.9 * len(whole)
+
+
+@pytest.mark.parametrize(("updates", "said"), [(0, None), (1, "behind 1 KeyUpdate"), (5, "behind 5 KeyUpdates")])
+def test_a_connection_that_is_joined_behind_key_updates_is_read_and_says_behind_how_many(tmp_path, updates, said):
+    """Its segments are records under keys that were updated so often, as Java's are after 2^37 bytes each."""
+    late = [segment for segment in conversation(t.Talk(), count=30).segments if segment.payload][2:]
+    secrets = {label: bytes([place]) * 32 for place, label in enumerate(key_log.TRAFFIC, 1)}
+    log = tmp_path / "tls.keys"
+    log.write_text("".join(f"{label} {'6d' * 32} {secret.hex()}\n" for label, secret in secrets.items()))
+    first = [Tls13Key(cipher_suites.TLS_1_3[0x1301], secret) for secret in secrets.values()]
+    used = [joining.generations(key)[updates] for key in first]
+    path = capture(tmp_path / "late.pcap", sealed(late, dict(zip((late[0].src, late[0].dst), used, strict=True))))
+    expected = lines(read_frames([capture(tmp_path / "plain.pcap", late)]))
+    assert expected
+    assert undone(path, log) == expected
+    assert marks(path, log) == ([(frames.JOINED, 1, said)] if said else [])
 
 
 def test_a_connection_that_no_key_opens_is_let_go_with_the_reason(tls, tmp_path, monkeypatch):

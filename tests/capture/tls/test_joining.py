@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.capture.tls.sealed import record
 from wirecheck.capture.tls.cipher_suites import TLS_1_3
 from wirecheck.capture.tls.joining import LIVE, OFFLINE, Budget, Joining, generations
 from wirecheck.capture.tls.key_log import MOST_UPDATED, TRAFFIC, UPDATED, Secrets
@@ -78,12 +79,6 @@ def joining(suite, updates, numbers, *, others=3):
         own = generations(Tls13Key(TLS_1_3[suite], labels[label]))[count]
         made.see(side, b"".join(record(own, number + n, b"some message") for n in range(3)))
     return made
-
-
-def record(own, number, content):
-    header = b"\x17\x03\x03" + (len(content) + 1 + 16).to_bytes(2, "big")
-    nonce = (own._iv ^ number).to_bytes(NONCE_BYTES, "big")
-    return header + own._aead.encrypt(nonce, content + b"\x17", header)
 
 
 @pytest.mark.parametrize("suite", [AES_128, AES_256, CHACHA])
