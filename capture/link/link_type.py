@@ -52,6 +52,7 @@ LINK_RAW_BSD: Final = 12
 LINK_RAW_OPENBSD: Final = 14
 LINK_IPV4: Final = 228
 LINK_IPV6: Final = 229
+LINK_EXPORTED_PDU: Final = 252  # no packets: exported_pdu.py
 
 TUNNELS: Final = 3  # one inside the other; a mirror of an overlay network is two
 _IPV4: Final = 0x0800
@@ -156,7 +157,7 @@ def not_tcp(data: bytes, protocol: i64, at: i64, end: i64) -> i64:
 
 
 def is_supported(link_type: i64) -> bool:
-    return _outermost(b"", 0, 0, link_type) != -UNSUPPORTED_LINK_TYPE
+    return link_type == LINK_EXPORTED_PDU or _outermost(b"", 0, 0, link_type) != -UNSUPPORTED_LINK_TYPE
 
 
 def ip_start(data: bytes, at: i64, end: i64, link_type: i64) -> i64:

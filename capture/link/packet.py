@@ -16,12 +16,14 @@ from librt.vecs import vec
 from mypy_extensions import i64
 
 from wirecheck.capture import frames
+from wirecheck.capture.link.exported_pdu import ExportedPdu
 from wirecheck.capture.link.link_type import (
     BAD_CHECKSUM,
     BAD_HEADER,
     IPV4_FRAGMENT,
     IPV6_FRAGMENT,
     LINK_ETHERNET,
+    LINK_EXPORTED_PDU,
     NON_TCP,
     REASONS,
     SNAPLEN_HEADER,
@@ -193,6 +195,7 @@ VIEW: Final = 13
 CELLS: Final = 15
 INLINE_BYTES: Final = 12
 
+_ACK_FLAG: Final = 16
 NO_TIME_NS: Final = -1  # of no packet
 _BIG_HOST: Final = sys.byteorder == "big"
 
@@ -217,6 +220,7 @@ class Headers:
         self.cut_bytes: i64 = 0  # the longest of them as captured
         self.skipped: vec[i64] = zeros(len(REASONS))  # packets that are no frames, by reason
         self._checksums = Checksums()
+        self._pdu = ExportedPdu()
         # of the packet at hand
         self._behind: i64 = 0  # where it ends on the wire
         self._most_payload_bytes: i64 = frames.MOST_PAYLOAD_BYTES
@@ -260,6 +264,9 @@ class Headers:
         """Headers of one packet into the next row: TCP, a reason, or ADDRESSES_FULL."""
         end = at + captured
         cut: i64 = BAD_HEADER if captured >= wire else SNAPLEN_HEADER  # too short, though all of it is here?
+        if link_type == LINK_EXPORTED_PDU:
+            outcome = self._read_exported(data, at, end, at + max(wire, captured))
+            return cut if outcome == SNAPLEN_HEADER else outcome
         ip = at + 14
         if not _is_plain(data, at, captured, link_type):
             ip = ip_start(data, at, end, link_type)
@@ -297,6 +304,32 @@ class Headers:
             return ADDRESSES_FULL
         self._keep(data, tcp, src, dst)
         self._keep_payload(data, payload, max(0, min(behind, end) - payload), behind - payload)
+        return TCP
+
+    def _read_exported(self, data: bytes, at: i64, end: i64, wire_end: i64) -> i64:
+        """The same of a PDU that Wireshark exported; data[end:wire_end] of it was cut."""
+        pdu = self._pdu
+        outcome = pdu.read(data, at, end)
+        if outcome != TCP:
+            return outcome
+        length = wire_end - pdu.payload
+        if length > self._most_payload_bytes:
+            return BAD_HEADER
+        src = self.addresses.code(data, pdu.src, pdu.address_bytes)
+        dst = self.addresses.code(data, pdu.dst, pdu.address_bytes)
+        if src < 0 or dst < 0:
+            return ADDRESSES_FULL
+        pdu.count(data, length)
+        cells, cell = self.cells, CELLS * self.rows
+        cells[cell + SRC] = src
+        cells[cell + DST] = dst
+        cells[cell + SRC_PORT] = pdu.src_port
+        cells[cell + DST_PORT] = pdu.dst_port
+        cells[cell + SEQ] = pdu.seq
+        cells[cell + ACK] = pdu.ack
+        cells[cell + FLAGS] = _ACK_FLAG
+        cells[cell + TCP_WINDOW] = 0
+        self._keep_payload(data, pdu.payload, end - pdu.payload, length)
         return TCP
 
     def _tcp_v4(self, data: bytes, ip: i64, end: i64, wire_end: i64) -> i64:

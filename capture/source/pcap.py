@@ -37,10 +37,8 @@ _OTHERS = {
 _MOST_OF_TCPDUMP = 262_144 - 256
 """tcpdump keeps no more than 262,144 bytes of a packet with its headers, whatever it is asked for."""
 _NO_MORE = "tcpdump keeps no more of a packet (BIG TCP): capture with wirecheck capture, or set gso_max_size to 65536"
-_EXPORTED_PDUS = 252
-_OF_PDUS = "these are PDUs that Wireshark exported: give the capture that they are of, and its key log by --keylog"
 _TOO_FAR = "too far from their place to be sorted; use Wireshark's reordercap, and read its output"
-_READ = "supported: Ethernet, raw IP, loopback, Linux cooked (see www.tcpdump.org/linktypes.html)"
+_READ = "supported: Ethernet, raw IP, loopback, Linux cooked, exported PDUs (see www.tcpdump.org/linktypes.html)"
 
 
 class InputError(Exception):
@@ -132,8 +130,7 @@ class Unread:
         unread = self.skipped.get(link_type.REASONS[link_type.UNSUPPORTED_LINK_TYPE], 0)
         if unread and self.unsupported:
             types = ", ".join(map(str, sorted(self.unsupported)))
-            instead = _OF_PDUS if self.unsupported == {_EXPORTED_PDUS} else _READ
-            reasons.append(f"{unread} packets of link type {types} are not supported; {instead}")
+            reasons.append(f"{unread} packets of link type {types} are not supported; {_READ}")
         reasons += self.errors
         return [*marks, *(frames.Mark(frames.INPUT_ERROR, now, source, reason=reason) for reason in reasons)]
 
@@ -342,7 +339,8 @@ class CaptureFile:
                 survey.position = 0
             else:
                 self.surveyed_ns = max(self.surveyed_ns, int(survey.newest_ns))
-                return _cut_at(begins, jumps)
+                is_counted = link_type.LINK_EXPORTED_PDU in self._walk.link_types  # from the file's beginning on
+                return [] if is_counted else _cut_at(begins, jumps)
         return []
 
     def _is_worth_a_survey(self) -> bool:

@@ -2,6 +2,7 @@
 
 import contextlib
 import gzip
+import ipaddress
 import socket
 import struct
 from itertools import pairwise
@@ -474,13 +475,54 @@ def test_packets_of_a_link_type_that_is_not_read_are_said_with_its_number(tmp_pa
     assert skipped(tmp_path / f"air.{form}") == {"unsupported-link-type": 2}
 
 
-def test_of_pdus_that_wireshark_exported_it_is_said_what_to_give_instead(written):
-    (said,) = (reason for kind, _, reason in marks_of(written(t.pcap([t.Packet(1, bytes(80))], link_type=252)))
-               if kind == frames.INPUT_ERROR)  # fmt: skip
-    assert said == (
-        "1 packets of link type 252 are not supported; these are PDUs that Wireshark exported: give the capture that"
-        " they are of, and its key log by --keylog"
-    )
+def exported(segments, *, name=b"kafka", drop=(), port_type=2):
+    """Each payload as a PDU that Wireshark exported: its tags, as `tshark -U "OSI layer 7"` writes them."""
+    for segment in (s for s in segments if s.payload):
+        v6 = ":" in segment.src[0]
+        tags = [(12, name + bytes(-len(name) % 4)), (22 if v6 else 20, ipaddress.ip_address(segment.src[0]).packed)]
+        tags += [(23 if v6 else 21, ipaddress.ip_address(segment.dst[0]).packed), (24, struct.pack(">I", port_type))]
+        tags += [(25, struct.pack(">I", segment.src[1])), (26, struct.pack(">I", segment.dst[1]))]
+        tags += [(30, struct.pack(">I", 7)), (0, b"")]
+        head = b"".join(struct.pack(">HH", tag, len(value)) + value for tag, value in tags if tag not in drop)
+        yield t.Packet(segment.ts_ns, head + segment.payload)
+
+
+@pytest.mark.parametrize("form", ["pcap", "pcapng"])
+@pytest.mark.parametrize("client", [("10.0.0.1", 40000), ("fd00::1", 40000)])
+def test_pdus_that_wireshark_exported_are_read_with_the_ports_and_addresses_in_their_tags(written, form, client):
+    talk = t.Talk(client=client, server=(client[0][:-1] + "2", 9092)).open()
+    for number in range(5):
+        talk.request(bytes([number]) * 30)
+        talk.response(bytes([number]) * 3_000)
+    packets = list(exported(talk.segments))
+    path = written(t.pcap(packets, link_type=252) if form == "pcap" else t.pcapng(packets, [t.Interface(252)]))
+    found = frames_of(path)
+    sent = {}
+    for row, segment in zip(found, [s for s in talk.segments if s.payload], strict=True):
+        ends = (row["src_ip"], row["src_port"]), (row["dst_ip"], row["dst_port"])
+        assert (ends, row["payload"], row["ts_ns"]) == ((segment.src, segment.dst), segment.payload, segment.ts_ns)
+        assert row["tcp_seq"] == sent.get(ends, 1)
+        assert row["tcp_ack"] == sent.get(ends[::-1], 1)
+        sent[ends] = row["tcp_seq"] + len(segment.payload)
+    assert marks_of(path) == []
+
+
+NO_FRAMES = {"address": ({"drop": (20,)}, "not-ip"), "port": ({"drop": (26,)}, "non-tcp"),
+             "of UDP": ({"port_type": 3}, "non-tcp"), "no end": ({"drop": (0,)}, "bad-header")}  # fmt: skip
+
+
+@pytest.mark.parametrize(("changed", "reason"), NO_FRAMES.values(), ids=NO_FRAMES)
+def test_an_exported_pdu_of_no_tcp_connection_is_counted_with_the_reason(written, changed, reason):
+    (packet,) = exported(TALK[3:4], **changed)
+    assert skipped(written(t.pcap([packet], link_type=252))) == {reason: 1}
+
+
+def test_an_exported_pdu_is_read_as_far_as_it_was_captured(written):
+    (packet,) = exported(TALK[3:4])
+    whole = len(packet.data)
+    for size in range(whole):
+        path = written(t.pcap([t.cut(packet, size)], link_type=252))
+        assert len(frames_of(path)) == (whole - size <= len(TALK[3].payload))
 
 
 def test_the_name_of_a_file_begins_no_line_of_its_own(tmp_path):
