@@ -1,4 +1,5 @@
-"""Reassignments that do not end, elections without effect, and assignments that no Kafka accepts.
+"""Reassignments that do not end, elections without effect, assignments that no Kafka accepts, and replicas that start
+over.
 
 Rule: what was granted is compared with what brokers state later. A large partition moves for hours, so the time alone
 is information.
@@ -12,7 +13,7 @@ from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.results.finding import Evidence, last_of
 from wirecheck.judge.results.topic_rows import integers
 from wirecheck.judge.thresholds import SECOND_NS
-from wirecheck.judge.topic_history import Topic, topic_of
+from wirecheck.judge.topic_history import Topic, name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
 
 WAITS_NS = 600 * SECOND_NS
@@ -38,6 +39,32 @@ def reassignment_waits(subject: Subject, group: Group, context: CheckContext) ->
             kind="anomaly" if unknown else None,
             first_ns=since_ns,
             words={"adding": ", ".join(numbered(integers(adding))), "lasted": f"{minutes} min", "unknown": no_broker},
+        )
+
+
+def replica_starts_over(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Claims of one broker from several connections: it first had records before it asked for offset 0."""
+    states = context.claims("partition", group, *subject)
+    for (broker, partition), claims in gathered(context.claims("follows", group, *subject), "broker partition"):
+        mine = [claim for claim in claims if context.acts_as(broker, claim["host"], group)]
+        goes_on_ns = min((-claim.peak["goes_on"] for claim in mine), default=0)
+        begins_ns = max((claim.peak["begins"] for claim in mine), default=0)
+        if begins_ns <= goes_on_ns:
+            continue
+        stated = [state for state in states if state["partition"] == partition]
+        if any(broker not in integers(state["replicas"]) and state.last.ts_ns >= goes_on_ns for state in stated):
+            continue  # it was moved away, and its replica deleted
+        name = name_of(subject, group, context)
+        latest = max(mine, key=lambda claim: claim.peak["begins"])
+        yield resting_on(
+            [latest],
+            subject[1],
+            partition,
+            broker,
+            topic=name,
+            brokers=(broker,),
+            first_ns=begins_ns,
+            words={"topic": name or subject[1], "partition": partition, "broker": broker, "time": clock(begins_ns)},
         )
 
 

@@ -1,6 +1,6 @@
 """Cases of reassignments, requested elections and accepted assignments: CTL022, CTL023, ADM003, in bytes."""
 
-from tests.judge.lab import B2, ID_1, disagrees_at
+from tests.judge.lab import B1, B2, ID_1, disagrees_at
 from wirecheck.decode.connection.exchanges import RESPONSE_UNSEEN
 
 
@@ -123,3 +123,49 @@ def adm003_cannot_know(lab):
     asked = {"name": "new", "assignments": [{"partitionIndex": 0, "brokerIds": [1, 1]}]}
     talk = lab.talk(client_id="operator")
     talk.ask(1, "CreateTopics", 7, {"topics": [asked]}, outcome=RESPONSE_UNSEEN)
+
+
+def copied(lab, offsets, *, replicas=(1, 2, 3), until=160, begins=10):
+    """Broker 2 fetches orders from broker 1 at these offsets, every 10 s; brokers state who its replicas are."""
+    for at in range(0, until, 10):
+        away = at in range(60, 70)
+        state = {"leaderId": 1, "leaderEpoch": 5, "replicaNodes": [*(replicas if away else (1, 2, 3))]}
+        lab.metadata(at)
+        row = {"name": "orders", "topicId": ID_1, "partitions": [{**state, "isrNodes": [1, 3]}]}
+        lab.talk(B1).ask(at, "Metadata", 12, {"topics": None}, {"clusterId": None, "topics": [row]})
+    talk = lab.talk(B1, "broker-2-fetcher-0", "10.0.0.2")
+    for number, offset in enumerate(offsets):
+        asked = [{"topicId": ID_1, "partitions": [{"fetchOffset": offset}]}]
+        row = {"highWatermark": 400, "records": None, "abortedTransactions": None}
+        given = [{"topicId": ID_1, "partitions": [row]}]
+        body = {"replicaState": {"replicaId": 2}, "sessionEpoch": -1, "topics": asked}
+        talk.ask(begins + 10 * number, "Fetch", 15, body, {"responses": given})
+
+
+@disagrees_at(50)
+def ctl024_fires(lab):
+    copied(lab, [310, 320, 350, 0, 0, 200, 390])
+
+
+def ctl024_fires__by_a_new_connection(lab):
+    copied(lab, [310, 320])
+    copied(lab, [0, 390], until=0, begins=60)
+
+
+def ctl024_near_miss(lab):
+    """A new replica copies the log from its beginning."""
+    copied(lab, [0, 0, 200, 390])
+
+
+def ctl024_near_miss__truncated(lab):
+    """To where its leader's epoch ends."""
+    copied(lab, [310, 320, 290, 320])
+
+
+def ctl024_near_miss__moved_away_and_back(lab):
+    copied(lab, [310, 320, 350, 350, 0, 200, 390], replicas=(1, 3))
+
+
+def ctl024_cannot_know(lab):
+    """Its beginning was not captured: it may be a new replica."""
+    copied(lab, [0, 200])

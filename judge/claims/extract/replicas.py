@@ -35,6 +35,7 @@ BY_TOPIC_ID = (
 """How the controller answers a broker about its replicas."""
 REPLICA = ("replica_id", "replica_state.replica_id")
 """Fields of a Fetch, to version 14 and later, with the broker that sends it; a client has -1."""
+NEVER_NS = -(1 << 62)
 ACTS = tuple((api, "") for api in ("BrokerHeartbeat", "AlterPartition", "AssignReplicasToDirs"))
 
 
@@ -113,7 +114,12 @@ def followed(batch: Batch) -> Iterator[Rows]:
     yield header.states("fetch_versions", key, shipped, tally=sent, peak=trusted)
     replica, follows = replicas(partitions)
     asked = ["topic_id", "partition", replica, "@endpoint", "@client_id", "@host"]
-    yield partitions.states("follows", asked, partitions.present("topic_id") & follows)
+    offset, ts_ns = partitions["fetch_offset"], partitions.ts_ns
+    copied = {
+        "begins": np.where(offset == 0, ts_ns, NEVER_NS),  # the last time
+        "goes_on": np.where(offset > 0, -ts_ns, NEVER_NS),  # the first time
+    }
+    yield partitions.states("follows", asked, partitions.present("topic_id") & follows, peak=copied)
 
 
 def replicas(lines: Lines) -> tuple[Column, Bools]:
