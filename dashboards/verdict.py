@@ -251,7 +251,7 @@ def besides(result: Verdict) -> Iterator[tuple[str, str]]:
     for line in result.coverage.parts(AWAY):
         yield "away", line
     if behind := result.coverage.parts("connections_behind_key_updates"):
-        yield "decrypted", joined(behind)
+        yield "joined", joined(behind)
 
 
 def not_read(coverage: Coverage) -> list[str]:
