@@ -56,6 +56,8 @@ class Settings:
     seen; longer than the session timeout of a broker."""
     agreement_rows: int = 1
     """Whether the rows of `wirecheck agreement` are made: a tenth of the time of a capture with thousands of topics."""
+    state_rows: int = 1
+    """Whether the rows of `wirecheck topics` are made, states and descriptions: they are most of all rows then."""
     paused_clients: int = 2
     """So many connections must have waited: on one alone, an answer may be late for its own reasons."""
     open_transaction_s: int = 120

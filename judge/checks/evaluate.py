@@ -19,7 +19,7 @@ from wirecheck.judge.claims.claim import Sighting, Subject
 from wirecheck.judge.claims.kinds import SPACES
 from wirecheck.judge.failures import SORTING, failure
 from wirecheck.judge.results.finding import Evidence, finding, identity
-from wirecheck.judge.results.judged_tables import FINDINGS, JUDGED, OF_AGREEMENT
+from wirecheck.judge.results.judged_tables import FINDINGS, JUDGED, OF_AGREEMENT, OF_STATES
 from wirecheck.judge.results.result_table import Body, ResultRow
 from wirecheck.judge.topology.clusters import Group
 
@@ -78,6 +78,7 @@ def rows_of(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
     kinds = frozenset([claim.kind for claim in context.ledger.claims_of(*subject).values()])
     filed = words_about(subject, kinds, context.ledger, context.words)
     left_out = () if context.settings.agreement_rows else OF_AGREEMENT
+    left_out = left_out if context.settings.state_rows else (*left_out, *OF_STATES)
     for table, rows in tables_among(subject[0], filed, left_out):
         yield from contained(table, subject, context, rows, subject, context)
     if not codes_of(subject[0]):

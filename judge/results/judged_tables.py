@@ -200,6 +200,8 @@ COVERAGE = ResultTable(
 """The JSON has its sums."""
 OF_AGREEMENT = (TOPIC_STATEMENTS.name, API_VERSIONS.name)
 """Many rows, which only the table of agreement needs."""
+OF_STATES = (PARTITIONS.name, DESCRIPTIONS.name)
+"""The same of `wirecheck topics`: a verdict has none of them."""
 JUDGED = (
     FINDINGS,
     TOPICS,
