@@ -1,6 +1,7 @@
 """A judge contains exceptions: they become findings, and it continues. No measurement and no test may rest on that.
 
-Knows: where every contained exception passes (`judge/failures.py`), and which check reports those of another process.
+Knows: where every contained exception passes (`judge/ledger/failures.py`), and which check reports those of another
+process.
 Rule: whatever was contained is an error here, with the traceback of the first one.
 """
 
@@ -9,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
-from wirecheck.judge.failures import Failure, Failures
+from wirecheck.judge.ledger.failures import Failure, Failures
 
 ADD = Failures.add
 

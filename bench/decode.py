@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wirecheck.decode.columns import tables
+from wirecheck.decode.layouts.layout import SIDES
 from wirecheck.decode.message import decode
-from wirecheck.decode.wire import REQUEST, RESPONSE, SIDES, Messages, pack
+from wirecheck.decode.wire import REQUEST, RESPONSE, Messages, pack
 
 if TYPE_CHECKING:
     from collections.abc import Callable

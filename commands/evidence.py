@@ -22,7 +22,7 @@ from wirecheck.session.session import Session
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from wirecheck.capture.pcapng_export import Pair
+    from wirecheck.capture.evidence.pcapng_export import Pair
     from wirecheck.story.verdict import Finding
 
 
@@ -142,8 +142,8 @@ class Search:
 
     def proven(self, target: Path) -> tuple[int, int]:
         """Write the smallest capture that was seen to prove it; how many frames and connections it has."""
-        from wirecheck.capture import pcapng_export as capture
-        from wirecheck.capture.minimal_subset import enough
+        from wirecheck.capture.evidence import pcapng_export as capture
+        from wirecheck.capture.evidence.minimal_subset import enough
         from wirecheck.decode.peer import Conversation
 
         every = capture.connections(self.files, self.finding.label)
@@ -166,7 +166,7 @@ class Search:
 
     def fewest(self, table: "pa.Table") -> "pa.Table":
         """The frames of the messages that are needed, and a note of what that saves."""
-        from wirecheck.capture.minimal_messages import fewest
+        from wirecheck.capture.evidence.minimal_messages import fewest
 
         if self.finding.kind == "visibility":
             self.notes.append("--minimal: a blind spot is about missing bytes, so its connections stay whole")
@@ -182,7 +182,7 @@ class Search:
 
     def as_captured(self, table: "pa.Table") -> "tuple[pa.Table, bytes]":
         """The frames with those inside TLS encrypted, and the keys they need; as they are where that proves nothing."""
-        from wirecheck.capture.original_frames import encrypted, key_lines
+        from wirecheck.capture.evidence.original_frames import encrypted, key_lines
 
         if not any(table["decrypted"].to_pylist()):
             return table, b""
@@ -199,7 +199,7 @@ class Search:
         return table, b""
 
     def frames(self, connections: "set[Pair]") -> "pa.Table":
-        from wirecheck.capture import pcapng_export as capture
+        from wirecheck.capture.evidence import pcapng_export as capture
 
         table = capture.selected(self.files, self.finding.label, connections)
         return table if self.principals else without_principals(table)
@@ -210,7 +210,7 @@ class Search:
 
     def gives_it(self, table: "pa.Table", keys: bytes = b"") -> bool:
         """Whether a capture of these frames gives the finding."""
-        from wirecheck.capture import pcapng_export as capture
+        from wirecheck.capture.evidence import pcapng_export as capture
 
         with TemporaryDirectory(dir=self.scratch) as scratch:
             folder = Path(scratch)

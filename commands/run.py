@@ -233,7 +233,7 @@ def caller() -> dict[str, Any]:
 
 def write_packets(frames: Path, target: Path) -> None:
     """All that was captured as pcapng, without records and secrets as always."""
-    from wirecheck.capture import pcapng_export
+    from wirecheck.capture.evidence import pcapng_export
     from wirecheck.commands.outputs import writable
 
     files = sorted(frames.glob("*.parquet"))

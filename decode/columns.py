@@ -29,9 +29,9 @@ from wirecheck.decode.interpret.interpreter import OK
 from wirecheck.decode.interpret.scatter import BEGINS_ROWS, Columns, RunParts
 from wirecheck.decode.interpret.vectors import bytes_of, int32s, int64s, vec32, vec64
 from wirecheck.decode.layouts.form import ROWS, SIZED, Form, Kind, Slot
+from wirecheck.decode.layouts.layout import SIDES
 from wirecheck.decode.layouts.program import form, programs
 from wirecheck.decode.texts import Bytes, Lists, Text, uuids
-from wirecheck.decode.wire import SIDES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

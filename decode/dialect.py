@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wirecheck.decode.columns import tables
+from wirecheck.decode.layouts.layout import SIDES
 from wirecheck.decode.layouts.program import Dialect, programs
 from wirecheck.decode.message import EVERYTHING, LENIENT, Status, as_brokers, decode, only
 from wirecheck.decode.texts import Bytes, Lists, Text, uuids
-from wirecheck.decode.wire import REQUEST, RESPONSE, SIDES
+from wirecheck.decode.wire import REQUEST, RESPONSE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

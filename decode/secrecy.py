@@ -15,10 +15,11 @@ import numpy as np
 from wirecheck.decode.dialect import ID_BYTES, ID_IS_AN_EXTRA_TAG
 from wirecheck.decode.envelope import DEEPEST, ENVELOPE, unwrapped
 from wirecheck.decode.layouts.form import Kind
+from wirecheck.decode.layouts.layout import SIDES
 from wirecheck.decode.layouts.program import form, programs
 from wirecheck.decode.message import Projection, Status, decode, only
 from wirecheck.decode.principals import principal_slots
-from wirecheck.decode.wire import RESPONSE, SIDES, wire_offset
+from wirecheck.decode.wire import RESPONSE, wire_offset
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

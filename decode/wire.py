@@ -21,9 +21,9 @@ from wirecheck.decode.interpret.vectors import bytes_around
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# What a message is; the last two have no header and are values found inside records (metadata log, control batches).
+# What a message is, a place among SIDES; the last two have no header and are values found inside records (metadata log,
+# control batches).
 REQUEST, RESPONSE, RECORD, DATA = 0, 1, 2, 3
-SIDES = ("request", "response", "record", "data")
 UNKNOWN_VERSION_YET = -1  # version of a response whose request was not seen
 
 NEVER_FLEXIBLE = 1 << 14

@@ -47,9 +47,10 @@ from wirecheck.decode.connection.limits import Limits
 from wirecheck.decode.connection.segments import segments
 from wirecheck.decode.dialect import DIALECTS, read, read_as_any
 from wirecheck.decode.failed import before_content, contents
+from wirecheck.decode.layouts.layout import SIDES
 from wirecheck.decode.message import Status, decode
 from wirecheck.decode.nested import nested
-from wirecheck.decode.wire import SIDES, wire_offset
+from wirecheck.decode.wire import wire_offset
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -20,8 +20,9 @@ import pyarrow.parquet as pq
 from fuzz.capture_files import bent
 from tests import traffic as t
 from tests.build import plain
-from wirecheck.capture import frames, frames_file, pcapng_export
+from wirecheck.capture import frames, frames_file
 from wirecheck.capture.agent.offline_agent import write_frames
+from wirecheck.capture.evidence import pcapng_export
 from wirecheck.decode.show import message_lines
 from wirecheck.decode.show.message_filter import Filter
 

@@ -32,9 +32,9 @@ from wirecheck import extension_modules
 from wirecheck.decode import columns, message, texts
 from wirecheck.decode.columns import tables
 from wirecheck.decode.interpret.vectors import bytes_of
+from wirecheck.decode.layouts.layout import SIDES
 from wirecheck.decode.message import Decoded, Dialect, Messages, Status, decode
 from wirecheck.decode.nested import nested
-from wirecheck.decode.wire import SIDES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

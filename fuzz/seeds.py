@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tests.build import CASES, build
+from wirecheck.decode.layouts.layout import SIDES
 from wirecheck.decode.layouts.program import Dialect
-from wirecheck.decode.wire import RECORD, REQUEST, RESPONSE, SIDES
+from wirecheck.decode.wire import RECORD, REQUEST, RESPONSE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

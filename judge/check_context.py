@@ -16,7 +16,7 @@ from wirecheck.judge.agents import AgentFrontiers
 from wirecheck.judge.bounded_work import NOTHING, Omitted, bounded
 from wirecheck.judge.claims.claim import Claim, Key, Subject, merged
 from wirecheck.judge.claims.kinds import UNANSWERED
-from wirecheck.judge.failures import GENERATIONS, SORTING, Failure, Failures, failure
+from wirecheck.judge.ledger.failures import GENERATIONS, SORTING, Failure, Failures, failure
 from wirecheck.judge.ledger.ledger import Ledger, in_order
 from wirecheck.judge.thresholds import Settings
 from wirecheck.judge.topology.clusters import Clusters, Group

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from wirecheck.decode.api_names import key_of
 from wirecheck.decode.connection.limits import Limits
+from wirecheck.decode.releases import Ranges, digest, read, removed_in_4
 from wirecheck.judge.claims.claim import LEAST, Claim, Key, Sighting, Subject
 from wirecheck.judge.claims.kinds import KINDS
-from wirecheck.judge.failures import SETTLING, Failures
 from wirecheck.judge.ledger.connection_sums import ADDED, BROKEN, CONTINUED, CUT, connection_of, nameless, united
+from wirecheck.judge.ledger.failures import SETTLING, Failures
 from wirecheck.judge.ledger.ledger import Ledger, in_order
-from wirecheck.judge.topology.releases import Ranges, digest, read, removed_in_4
 
 IDENTITY = 4
 """Of a connection's key: host, endpoint, client, start."""

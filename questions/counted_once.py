@@ -29,10 +29,11 @@ from wirecheck.decode.forwarding import (
     forwarders,
     sampled,
 )
+from wirecheck.decode.layouts.layout import SIDES
 from wirecheck.decode.message import decode
 from wirecheck.decode.peer import Peer
 from wirecheck.decode.show.message_head import client_ids
-from wirecheck.decode.wire import RESPONSE, SIDES
+from wirecheck.decode.wire import RESPONSE
 
 if TYPE_CHECKING:
     from wirecheck.decode.connection.exchanges import Exchanges

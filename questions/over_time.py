@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from wirecheck.decode.api_names import key_of
-from wirecheck.decode.wire import REQUEST, SIDES
+from wirecheck.decode.layouts.layout import SIDES
+from wirecheck.decode.wire import REQUEST
 from wirecheck.questions.traffic import THROTTLED, Traffic
 
 if TYPE_CHECKING:

@@ -21,6 +21,7 @@ from wirecheck.decode.columns import kinds
 from wirecheck.decode.columns import tables as columns_of
 from wirecheck.decode.connection.exchanges import CLOSED_BY_SERVER
 from wirecheck.decode.dialect import read_exchanges, suggested
+from wirecheck.decode.layouts.layout import SIDES
 from wirecheck.decode.layouts.program import form
 from wirecheck.decode.message import Status, only
 from wirecheck.decode.request_waits import WAITS, given_up
@@ -29,7 +30,7 @@ from wirecheck.decode.show.message_head import client_ids
 from wirecheck.decode.show.message_lines import Accumulator
 from wirecheck.decode.show.message_page import error_name
 from wirecheck.decode.show.message_summary import columns, errors_of, topic_codes
-from wirecheck.decode.wire import REQUEST, RESPONSE, SIDES, known
+from wirecheck.decode.wire import REQUEST, RESPONSE, known
 from wirecheck.questions.counted_once import CountedOnce
 from wirecheck.wording import clock, plural
 

@@ -74,7 +74,7 @@ def write(target: Path, parts: list[Any], dropped: int) -> None:
     import numpy as np
     import pyarrow as pa
 
-    from wirecheck.capture import pcapng_export
+    from wirecheck.capture.evidence import pcapng_export
 
     table = pa.concat_tables(parts)
     for column in ("src_ip", "dst_ip", "source"):

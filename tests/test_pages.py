@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from wirecheck import cli
-from wirecheck.capture import minimal_subset
 from wirecheck.capture.agent.offline_agent import write_frames
+from wirecheck.capture.evidence import minimal_subset
 from wirecheck.commands import replay
 from wirecheck.session.local_check import judged_files
 from wirecheck.session.session import Session

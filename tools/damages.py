@@ -24,7 +24,7 @@ from tools.canonical_text import canonical
 from tools.same import ROOT, Texts, captures, digest, report, texts_of
 
 KEPT = ROOT / "build/damages"
-READERS = ("capture", "decode", "judge/claims", "judge/topology/releases.py", "streaming/steps")
+READERS = ("capture", "decode", "judge/claims", "decode/releases.py", "streaming/steps")
 """The source on which claims depend, and some more."""
 BATCH_BYTES = 12 << 20
 Document = dict[str, Any]

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from wirecheck.decode.layouts.layout import Field, layouts
-from wirecheck.decode.wire import SIDES
+from wirecheck.decode.layouts.layout import SIDES, Field, layouts
 from wirecheck.streaming.run.metric_catalogue import METRICS, PREFIX
 from wirecheck.streaming.store.result_tables import TABLES
 

@@ -27,6 +27,7 @@ from typing import NamedTuple, TypeAlias, final
 
 from wirecheck.decode import schemas
 
+SIDES = ("request", "response", "record", "data")
 OPEN = 32767
 NOTES = {".since", ".last", ".unstable", ".deprecated", ".lacked"}
 Default: TypeAlias = int | float | str | bool | None

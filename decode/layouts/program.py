@@ -14,9 +14,8 @@ import numpy as np
 
 from wirecheck.decode.interpret.instruction import END
 from wirecheck.decode.layouts.form import Form, Slot, number
-from wirecheck.decode.layouts.layout import NEVER, Field, Layout, layouts
+from wirecheck.decode.layouts.layout import NEVER, SIDES, Field, Layout, layouts
 from wirecheck.decode.layouts.program_writer import Writer
-from wirecheck.decode.wire import SIDES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

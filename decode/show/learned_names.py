@@ -19,11 +19,11 @@ import pyarrow.compute as pc
 from wirecheck.decode.columns import kinds, tables
 from wirecheck.decode.connection.segments import FRAME
 from wirecheck.decode.layouts.form import Kind
+from wirecheck.decode.layouts.layout import SIDES
 from wirecheck.decode.layouts.program import form
 from wirecheck.decode.nested import id_text
 from wirecheck.decode.peer import Peer
 from wirecheck.decode.texts import id_codes
-from wirecheck.decode.wire import SIDES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

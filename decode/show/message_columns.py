@@ -17,12 +17,13 @@ from wirecheck.decode.api_names import names as api_names
 from wirecheck.decode.columns import kinds
 from wirecheck.decode.columns import tables as tables_of
 from wirecheck.decode.kafka_error import KafkaError
+from wirecheck.decode.layouts.layout import SIDES
 from wirecheck.decode.message import Status
 from wirecheck.decode.show.message_filter import wrong
 from wirecheck.decode.show.message_head import Heads, clients_of_messages
 from wirecheck.decode.show.message_lines import WAIT_NS, Details, Noticed, Reading, batches, forwarded_for, verdict
 from wirecheck.decode.show.message_summary import FEW, columns, first_errors, first_topics, rank_of
-from wirecheck.decode.wire import REQUEST, SIDES
+from wirecheck.decode.wire import REQUEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wirecheck.decode.api_names import names
-from wirecheck.decode.wire import SIDES
+from wirecheck.decode.layouts.layout import SIDES
 from wirecheck.wording import TimeSpan, span_of
 
 if TYPE_CHECKING:

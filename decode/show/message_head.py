@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wirecheck.decode.api_names import names
+from wirecheck.decode.layouts.layout import SIDES
 from wirecheck.decode.texts import Text
-from wirecheck.decode.wire import REQUEST, SIDES, short_header
+from wirecheck.decode.wire import REQUEST, short_header
 from wirecheck.wording import rfc3339
 
 if TYPE_CHECKING:

@@ -24,6 +24,7 @@ from wirecheck.decode.connection.segments import FRAME, segments
 from wirecheck.decode.dialect import read
 from wirecheck.decode.envelope import CARRIED, DEEPEST, ENVELOPE, FORWARDED_FOR, client_host, principal, unwrapped
 from wirecheck.decode.errors import Truncated
+from wirecheck.decode.layouts.layout import SIDES
 from wirecheck.decode.layouts.program import programs
 from wirecheck.decode.message import REASONS, Dialect, Status
 from wirecheck.decode.nested import nested
@@ -31,7 +32,7 @@ from wirecheck.decode.principals import is_principal
 from wirecheck.decode.show.learned_names import Brokers, Names, TopicNames, noting
 from wirecheck.decode.show.message_head import Heads, clients_of_messages, facts
 from wirecheck.decode.show.message_summary import NOTHING, summaries
-from wirecheck.decode.wire import REQUEST, SIDES, client_id
+from wirecheck.decode.wire import REQUEST, client_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -13,10 +13,10 @@ import numpy as np
 
 from wirecheck.decode.columns import kinds, tables
 from wirecheck.decode.layouts.form import Kind
+from wirecheck.decode.layouts.layout import SIDES
 from wirecheck.decode.layouts.program import form
 from wirecheck.decode.nested import id_text
 from wirecheck.decode.texts import id_codes
-from wirecheck.decode.wire import SIDES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -12,11 +12,12 @@ import numpy as np
 
 from wirecheck.decode.api_names import names
 from wirecheck.decode.dialect import read, suggested
+from wirecheck.decode.layouts.layout import SIDES
 from wirecheck.decode.message import Status
 from wirecheck.decode.show.message_filter import key_of
 from wirecheck.decode.show.message_head import facts
 from wirecheck.decode.show.message_lines import PLAIN, enveloped, verdict
-from wirecheck.decode.wire import REQUEST, SIDES, known, pack
+from wirecheck.decode.wire import REQUEST, known, pack
 
 if TYPE_CHECKING:
     from wirecheck.decode.show.message_lines import Line, Reading

@@ -17,7 +17,7 @@ from wirecheck.judge.checks.filed import TOPIC_SPACES, words_about
 from wirecheck.judge.checks.listed_checks import check_of
 from wirecheck.judge.claims.claim import Sighting, Subject
 from wirecheck.judge.claims.kinds import SPACES
-from wirecheck.judge.failures import SORTING, failure
+from wirecheck.judge.ledger.failures import SORTING, failure
 from wirecheck.judge.results.finding import Evidence, finding, identity
 from wirecheck.judge.results.judged_tables import FINDINGS, JUDGED, OF_AGREEMENT, OF_STATES
 from wirecheck.judge.results.result_table import Body, ResultRow

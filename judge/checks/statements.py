@@ -15,6 +15,7 @@ from itertools import combinations, pairwise
 from typing import NamedTuple
 
 from wirecheck.client_ids import broker_of
+from wirecheck.decode.releases import gives_ids
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import controllers_named, end_ns, goes_on, slots, stale_controllers, start_ns, whole
 from wirecheck.judge.claims.claim import AT, METADATA_LOG, ZERO, Claim
@@ -24,7 +25,6 @@ from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import CONTROL, REPORTS, Topic
 from wirecheck.judge.topology.clusters import Group
 from wirecheck.judge.topology.log_generations import ALWAYS
-from wirecheck.judge.topology.releases import gives_ids
 
 ORDERS = (*CONTROL, "stop-replica")
 """Sources that are requests of controllers."""

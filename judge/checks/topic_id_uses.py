@@ -11,6 +11,7 @@ from typing import Any
 
 from wirecheck.client_ids import broker_of
 from wirecheck.decode.log.metadata_log import TOPIC_NAME
+from wirecheck.decode.releases import gives_ids
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import (
     apis_of,
@@ -32,7 +33,6 @@ from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.streaks import stuck
 from wirecheck.judge.topic_history import History, Topic, name_of, stated_order, topic_of
 from wirecheck.judge.topology.clusters import Group
-from wirecheck.judge.topology.releases import gives_ids
 
 BEFORE_FIRST_NS = 2_000_000_000
 """A client that continues to use an ID uses it within this time after its end."""

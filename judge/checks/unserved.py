@@ -12,6 +12,7 @@ from typing import NamedTuple
 from wirecheck.client_ids import TO_BROKERS, is_internal, is_of_node
 from wirecheck.decode.api_names import key_of
 from wirecheck.decode.connection.framing.recognise import hash_of_client
+from wirecheck.decode.releases import read
 from wirecheck.judge import topic_history as topics
 from wirecheck.judge.activity_states import activities
 from wirecheck.judge.check_context import CheckContext
@@ -42,7 +43,6 @@ from wirecheck.judge.streaks import SENT_ELSEWHERE, Streak, longest_wait, withou
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import name_of
 from wirecheck.judge.topology.clusters import Group
-from wirecheck.judge.topology.releases import read
 from wirecheck.wording import and_list
 
 GREETED, PRODUCE, FIND_COORDINATOR = "ApiVersions", "Produce", "FindCoordinator"

@@ -10,13 +10,13 @@ from itertools import combinations, pairwise
 from types import MappingProxyType
 from typing import Any
 
+from wirecheck.decode.releases import is_of_controller, lines_of, order_of, spelled
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import by_key, clock, ends, gathered, if_broker, servers_of
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.results.finding import Evidence, Side, last_of
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topology.clusters import Group
-from wirecheck.judge.topology.releases import is_of_controller, lines_of, order_of, spelled
 
 UNKNOWN_EPOCH = -1
 TURNS = 3

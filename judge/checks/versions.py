@@ -12,6 +12,25 @@ from typing import Any
 
 from wirecheck.client_ids import TO_BROKERS
 from wirecheck.decode.api_names import BETWEEN_BROKERS, key_of, name_of
+from wirecheck.decode.releases import (
+    Ranges,
+    accepts,
+    beside_line,
+    digest,
+    estimate,
+    is_4,
+    is_unknown,
+    lines_of,
+    lowest_in_4,
+    newest_line,
+    newest_of,
+    of_no_release,
+    order_of,
+    read,
+    removed_in_4,
+    spelled,
+    upside_down,
+)
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.controllers import ORDERS
 from wirecheck.judge.checks.shapes import (
@@ -34,25 +53,6 @@ from wirecheck.judge.ledger.connection_sums import summed
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topology.clusters import Group
-from wirecheck.judge.topology.releases import (
-    Ranges,
-    accepts,
-    beside_line,
-    digest,
-    estimate,
-    is_4,
-    is_unknown,
-    lines_of,
-    lowest_in_4,
-    newest_line,
-    newest_of,
-    of_no_release,
-    order_of,
-    read,
-    removed_in_4,
-    spelled,
-    upside_down,
-)
 
 NEVER_REFUSED = "ApiVersions"
 """Answered in every version, with an error where it is too new (KIP-35): a close is a broker that died."""

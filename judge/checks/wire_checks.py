@@ -31,8 +31,8 @@ from wirecheck.judge.claims.claim import Claim, Subject, error_name
 from wirecheck.judge.claims.extract.wire_format import ANSWERED, ON_OTHERS, REFUSED
 from wirecheck.judge.claims.outcomes import SUCCESS, WAITED
 from wirecheck.judge.claims.reduce import moment
-from wirecheck.judge.failures import Failure
 from wirecheck.judge.ledger.connection_sums import summed
+from wirecheck.judge.ledger.failures import Failure
 from wirecheck.judge.results.finding import Evidence, Side
 from wirecheck.judge.streaks import longest_wait
 from wirecheck.judge.topology.clusters import Group

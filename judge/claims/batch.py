@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from wirecheck.decode.api_names import key_of, name_of
 from wirecheck.decode.columns import Table, kinds, row_of, tables
 from wirecheck.decode.connection.exchanges import Exchanges
+from wirecheck.decode.layouts.layout import SIDES
 from wirecheck.decode.message import Decoded, Dialect, Status
 from wirecheck.decode.show.message_head import client_ids
 from wirecheck.decode.texts import Lists, Text
-from wirecheck.decode.wire import REQUEST, RESPONSE, SIDES
+from wirecheck.decode.wire import REQUEST, RESPONSE
 from wirecheck.judge.claims.outcomes import SLOT_NS
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, Sightings, constant, ids, lists, spelled, texts
 from wirecheck.judge.claims.response_outcomes import NO_RESPONSE, ResponseOutcomes, outcomes_of

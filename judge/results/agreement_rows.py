@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from wirecheck.decode.api_names import key_of, name_of
+from wirecheck.decode.releases import beside, estimate, lines_of, read, role_of
 from wirecheck.judge.checks.shapes import controllers_named
 from wirecheck.judge.checks.statements import ORDERS
 from wirecheck.judge.claims.claim import ZERO, Claim, Subject
 from wirecheck.judge.claims.outcomes import SUCCESS
 from wirecheck.judge.results.result_table import ResultRow
 from wirecheck.judge.results.topic_rows import LOG_SAYS
-from wirecheck.judge.topology.releases import beside, estimate, lines_of, read, role_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirecheck.decode import api_names
+from wirecheck.decode.releases import removed_in_4
 from wirecheck.judge.results.result_table import rows_of
-from wirecheck.judge.topology.releases import removed_in_4
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "topics": ("id", "revision", "label", "withdrawn", "state", "others"),

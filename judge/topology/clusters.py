@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from wirecheck.judge.claims.claim import Claim
 from wirecheck.judge.claims.kinds import UNANSWERED
-from wirecheck.judge.failures import CLUSTERS, Failures, failure
+from wirecheck.judge.ledger.failures import CLUSTERS, Failures, failure
 from wirecheck.judge.ledger.ledger import in_order
 from wirecheck.judge.topology.endpoint_history import (
     Births,

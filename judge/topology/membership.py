@@ -19,10 +19,10 @@ from itertools import chain, combinations, product
 from typing import NamedTuple
 
 from wirecheck.decode.api_names import key_of
+from wirecheck.decode.releases import read
 from wirecheck.judge.claims.claim import AT, LEAST, Claim, Sighting
 from wirecheck.judge.claims.overlaps import overlapping
 from wirecheck.judge.topology.endpoint_history import host_of, is_literal
-from wirecheck.judge.topology.releases import read
 
 Node = tuple[str, int]
 """An endpoint and which incarnation of it."""

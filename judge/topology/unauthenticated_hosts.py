@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from wirecheck.decode.api_names import key_of, keys, newest
+from wirecheck.decode.releases import Ranges, digest, read
 from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, ZERO, Claim, Subject
 from wirecheck.judge.claims.extract.peers import CLUSTERS, REFUSED, STALE, STALE_CONTROLLER_EPOCH
 from wirecheck.judge.claims.kinds import KINDS
 from wirecheck.judge.ledger.ledger import Ledger, in_order
 from wirecheck.judge.topology.endpoint_history import host_of, is_literal
 from wirecheck.judge.topology.membership import carried
-from wirecheck.judge.topology.releases import Ranges, digest, read
 
 Link = Mapping[tuple[str, str], list[Claim]]
 """What hosts did at one endpoint, by kind of claim and host."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from wirecheck.judge.failures import described
+from wirecheck.judge.ledger.failures import described
 from wirecheck.judge.results.result_table import rows_of
 from wirecheck.story import severity
 from wirecheck.story.expectations import Expectation, with_expected

@@ -21,11 +21,11 @@ from wirecheck.decode.dialect import read_exchanges
 from wirecheck.decode.message import Decoded, Messages, Status
 from wirecheck.decode.peer import Peer
 from wirecheck.judge.agents import MARKS
-from wirecheck.judge.claims import unlisted
 from wirecheck.judge.claims.batch import Batch
 from wirecheck.judge.claims.claim import Claim, Sighting, merged, pack, unpack
-from wirecheck.judge.claims.extraction import claims
-from wirecheck.judge.failures import described as error_of
+from wirecheck.judge.claims.extract import unlisted
+from wirecheck.judge.claims.extract.extraction import claims
+from wirecheck.judge.ledger.failures import described as error_of
 from wirecheck.streaming.steps.cells import from_cell, to_cell
 from wirecheck.streaming.steps.request_counts import Counts, request_counts
 from wirecheck.streaming.steps.settings import Settings

@@ -21,7 +21,7 @@ from wirecheck.decode.connection.exchanges import Exchanges, joined
 from wirecheck.decode.connection.follower import Follower
 from wirecheck.decode.connection.segments import Segments
 from wirecheck.judge.agents import AgentFrontiers
-from wirecheck.judge.failures import attempted, described
+from wirecheck.judge.ledger.failures import attempted, described
 from wirecheck.streaming.steps import quarantine
 from wirecheck.streaming.steps.cells import from_cell, to_cell
 from wirecheck.streaming.steps.pack_step import FrameFile, file_of, read_file, together

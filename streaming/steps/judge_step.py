@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 from wirecheck.capture import frames
 from wirecheck.decode.collector_pause import collector_paused
-from wirecheck.judge.failures import Failure, attempted, failure
-from wirecheck.judge.judge import Judge
 from wirecheck.judge.ledger.emitted_rows import EmittedRow
+from wirecheck.judge.ledger.failures import Failure, attempted, failure
+from wirecheck.judge.revisions.judge import Judge
 from wirecheck.streaming.steps import tagged
 from wirecheck.streaming.steps.cells import from_cell, to_cell
 from wirecheck.streaming.steps.decode_step import Claimed, Stated

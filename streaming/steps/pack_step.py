@@ -17,7 +17,7 @@ from wirecheck.capture import frames, frames_file
 from wirecheck.capture.frames import NotFramesError
 from wirecheck.capture.frames_file_name import FOREIGN_NUMBER, base_name, whose
 from wirecheck.decode.connection.segments import Segments, segments
-from wirecheck.judge.failures import described
+from wirecheck.judge.ledger.failures import described
 from wirecheck.streaming.steps import quarantine
 from wirecheck.streaming.steps.cells import from_cell, named, to_cell
 from wirecheck.streaming.steps.tagged import FRAMES, Tagged

@@ -13,7 +13,7 @@ from wirecheck.decode import api_names
 from wirecheck.decode.message import Status
 from wirecheck.judge.agents import MARKS, Marks
 from wirecheck.judge.claims.claim import Claim
-from wirecheck.judge.claims.unlisted import OTHERS
+from wirecheck.judge.claims.extract.unlisted import OTHERS
 from wirecheck.judge.ledger.emitted_rows import EmittedRow
 from wirecheck.judge.ledger.ledger import Ledger
 from wirecheck.streaming.steps.cells import from_cell, to_cell

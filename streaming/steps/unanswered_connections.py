@@ -14,7 +14,7 @@ import numpy as np
 from wirecheck.decode.connection.exchanges import Connection, Exchanges
 from wirecheck.decode.connection.segments import bucket_of, class_of
 from wirecheck.decode.peer import NO_PORT, Peer
-from wirecheck.judge.claims.unlisted import FACTS
+from wirecheck.judge.claims.extract.unlisted import FACTS
 from wirecheck.questions.error_rows import is_refused
 
 MOST = 4

@@ -6,9 +6,8 @@ brokers and controllers go with their own upgrade.
 """
 
 from wirecheck.client_ids import TO_BROKERS
-from wirecheck.decode import schemas
+from wirecheck.decode import releases, schemas
 from wirecheck.decode.api_names import BETWEEN_BROKERS, keys
-from wirecheck.judge.topology import releases
 from wirecheck.story.seen import Client
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.commands.conftest import ROOT
 from tests.depth import some
-from wirecheck.capture import minimal_subset
+from wirecheck.capture.evidence import minimal_subset
 from wirecheck.cli import main
 
 TID002 = "yuqnnqvukzik2vec"

@@ -15,11 +15,12 @@ from tests.decode.test_message import batch, vectors
 from wirecheck.decode.columns import tables
 from wirecheck.decode.interpret.content import numbered
 from wirecheck.decode.layouts.form import Kind
+from wirecheck.decode.layouts.layout import SIDES
 from wirecheck.decode.layouts.program import Dialect, programs
 from wirecheck.decode.message import Status, decode, only
 from wirecheck.decode.nested import nested
 from wirecheck.decode.texts import Bytes, Lists, Text, id_codes
-from wirecheck.decode.wire import REQUEST, RESPONSE, SIDES, pack
+from wirecheck.decode.wire import REQUEST, RESPONSE, pack
 
 
 def objects(slot, values):

@@ -12,9 +12,10 @@ from tests.decode.test_message import batch, vectors
 from wirecheck.commands import options
 from wirecheck.decode.columns import tables
 from wirecheck.decode.dialect import DIALECTS, ID_IS_AN_EXTRA_TAG, id_tags, plausible, read, read_as_any, suggested
+from wirecheck.decode.layouts.layout import SIDES
 from wirecheck.decode.message import Dialect, Status, decode, only
 from wirecheck.decode.nested import nested
-from wirecheck.decode.wire import REQUEST, RESPONSE, SIDES, pack
+from wirecheck.decode.wire import REQUEST, RESPONSE, pack
 
 ID = "JMxDMvfeRaOyTjPWGqDRbA"
 

@@ -10,11 +10,11 @@ import pytest
 
 from wirecheck.decode import message
 from wirecheck.decode.interpret import interpreter
-from wirecheck.decode.layouts.layout import layouts
+from wirecheck.decode.layouts.layout import SIDES, layouts
 from wirecheck.decode.layouts.program import form
 from wirecheck.decode.message import REASONS, Dialect, Status, Tolerance, decode, only
 from wirecheck.decode.nested import nested
-from wirecheck.decode.wire import RECORD, REQUEST, RESPONSE, SIDES, known, pack, short_header
+from wirecheck.decode.wire import RECORD, REQUEST, RESPONSE, known, pack, short_header
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -7,10 +7,11 @@ import pytest
 
 from tests.build import build, case
 from tests.decode.test_message import vectors
+from wirecheck.decode.layouts.layout import SIDES
 from wirecheck.decode.layouts.program import form
 from wirecheck.decode.message import Dialect, Status, decode
 from wirecheck.decode.nested import nested
-from wirecheck.decode.wire import REQUEST, SIDES, pack
+from wirecheck.decode.wire import REQUEST, pack
 
 TOPIC = bytes.fromhex("027424cc4332f7de45a3b24e33d61aa0d16c00")
 

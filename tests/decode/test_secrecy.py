@@ -11,11 +11,12 @@ from tests.build import CASES, build, case, plain
 from tests.depth import some
 from wirecheck.decode.envelope import DEEPEST, ENVELOPE
 from wirecheck.decode.layouts.form import Kind
+from wirecheck.decode.layouts.layout import SIDES
 from wirecheck.decode.layouts.program import Dialect, programs
 from wirecheck.decode.message import Status, decode
 from wirecheck.decode.nested import nested
 from wirecheck.decode.secrecy import RECORDS, SECRET, confidential
-from wirecheck.decode.wire import REQUEST, RESPONSE, SIDES, pack
+from wirecheck.decode.wire import REQUEST, RESPONSE, pack
 
 WITH_SECRETS = [
     c for c in CASES

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from wirecheck.decode.collector_pause import collector_paused
 from wirecheck.judge.claims.claim import Claim, Sighting
-from wirecheck.judge.judge import Judge
+from wirecheck.judge.revisions.judge import Judge
 
 BROKERS, CLIENTS, TOPICS, PARTITIONS = 200, 1000, 10_000, 10
 SECOND_NS = 1_000_000_000

@@ -20,8 +20,8 @@ from wirecheck.decode.message import EVERYTHING, as_brokers, decode
 from wirecheck.decode.peer import Peer
 from wirecheck.decode.wire import REQUEST, RESPONSE, pack
 from wirecheck.judge.checks import catalogue
-from wirecheck.judge.claims.extraction import claims
-from wirecheck.judge.judge import Judge
+from wirecheck.judge.claims.extract.extraction import claims
+from wirecheck.judge.revisions.judge import Judge
 from wirecheck.judge.thresholds import Settings
 from wirecheck.streaming.store.run_result import refused_without_cause
 

@@ -19,7 +19,7 @@ from wirecheck.decode.collector_pause import collector_paused
 from wirecheck.judge.claims.claim import Claim, Sighting, merged, pack, slot_of, unpack
 from wirecheck.judge.claims.kinds import KINDS
 from wirecheck.judge.claims.outcomes import SUCCESS, Outcomes, Run, single
-from wirecheck.judge.judge import Judge
+from wirecheck.judge.revisions.judge import Judge
 from wirecheck.streaming.steps import tagged
 from wirecheck.streaming.steps.cells import from_cell, to_cell
 from wirecheck.streaming.steps.decode_step import Claimed, decode_row

@@ -10,7 +10,7 @@ from tests.judge.agreement_kinds import KINDS, LEFT_OUT, LOG, both_parties
 from tests.judge.lab import B1, B2, B3, ID_1, ID_2, Lab, ns, open_rows
 from wirecheck.decode.layouts.layout import layouts, snake
 from wirecheck.judge.claims.claim import pack, unpack
-from wirecheck.judge.judge import Judge
+from wirecheck.judge.revisions.judge import Judge
 from wirecheck.judge.thresholds import Settings
 
 EVERY, END = 10, 120

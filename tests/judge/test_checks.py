@@ -33,7 +33,7 @@ from tests.judge.recorded_reads import outspoken, recorded, undeclared
 from wirecheck.judge.checks import catalogue, declaration
 from wirecheck.judge.checks.listed_checks import LISTED
 from wirecheck.judge.claims.batch import Batch
-from wirecheck.judge.claims.extraction import claims
+from wirecheck.judge.claims.extract.extraction import claims
 from wirecheck.story.causes import linked
 from wirecheck.story.fields import ERRORS, statement
 from wirecheck.story.verdict import Finding

@@ -7,7 +7,7 @@ from tests.judge.lab import ID_1 as LAB_1
 from tests.judge.lab import ID_2 as LAB_2
 from tests.judge.made import EAST, ID_1, ID_2, ID_3, WEST, S, bound, claim, cluster
 from wirecheck.judge.claims.claim import ZERO
-from wirecheck.judge.judge import Judge
+from wirecheck.judge.revisions.judge import Judge
 
 STORY = [
     cluster(),

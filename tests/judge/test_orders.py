@@ -5,7 +5,7 @@ import pytest
 from tests.judge.lab import B1, B2, CLUSTER, ID_1, ID_2, Lab, ns, open_rows
 from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT
 from wirecheck.judge.checks.shapes import clock
-from wirecheck.judge.judge import Judge
+from wirecheck.judge.revisions.judge import Judge
 
 OUTSIDER = "10.66.6.6"
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.judge.lab import open_rows
 from tests.judge.made import EAST, ID_1, ID_2, S, bound, claim, cluster, outcomes
-from wirecheck.judge.judge import Judge
+from wirecheck.judge.revisions.judge import Judge
 
 EVERY_S, LAST_S = 2, 700
 RECREATED = [

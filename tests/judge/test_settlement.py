@@ -6,7 +6,7 @@ import pytest
 
 from tests.judge.lab import open_rows
 from tests.judge.made import EAST, S, claim, cluster
-from wirecheck.judge.judge import Judge
+from wirecheck.judge.revisions.judge import Judge
 
 HOST = "10.0.0.9"
 FACTS = {"frames": 9, "payload_bytes": 90, "requests": 3, "responses": 3, "from_start": 1}

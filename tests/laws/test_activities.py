@@ -11,8 +11,8 @@ from tests.judge.lab import B1, B2, B3, ID_1, Lab, exchanged, ns, open_rows
 from tests.laws.test_judge import absurd
 from wirecheck.decode.connection.exchanges import RESPONSE_UNSEEN
 from wirecheck.decode.message import decode
-from wirecheck.judge.claims.extraction import claims
-from wirecheck.judge.judge import Judge
+from wirecheck.judge.claims.extract.extraction import claims
+from wirecheck.judge.revisions.judge import Judge
 
 FEW = settings(max_examples=100 if DEEP else 20)
 SEEDS = st.integers(0, 1 << 32)

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from tests.build import CASES, build
 from wirecheck.decode.columns import tables
+from wirecheck.decode.layouts.layout import SIDES
 from wirecheck.decode.layouts.program import Dialect
 from wirecheck.decode.message import Status, decode
 from wirecheck.decode.nested import nested
-from wirecheck.decode.wire import SIDES, pack
+from wirecheck.decode.wire import pack
 
 SHIPPED = [case for case in CASES if case[0] == Dialect.KAFKA]
 NEWEST = [case for case in SHIPPED if case[2] == case[1].versions.high]

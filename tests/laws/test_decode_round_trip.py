@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.build import CASES, build
+from wirecheck.decode.layouts.layout import SIDES
 from wirecheck.decode.message import Status, decode
 from wirecheck.decode.nested import nested
-from wirecheck.decode.wire import SIDES, pack
+from wirecheck.decode.wire import pack
 
 IDS = [f"{dialect.label}-{layout.api}-{layout.side}-v{version}" for dialect, layout, version in CASES]
 

@@ -5,8 +5,8 @@ import pytest
 from tests.depth import some
 from tests.judge.lab import Lab, ns, open_rows
 from tests.judge.test_checks import CASES
-from wirecheck.judge.judge import Judge
 from wirecheck.judge.ledger.ageing import fold
+from wirecheck.judge.revisions.judge import Judge
 
 MINUTES_30_NS, HOURS_4_NS = 1_800_000_000_000, 14_400_000_000_000
 FIRING = sorted(code for code, kind in CASES if kind == "fires")

@@ -13,8 +13,9 @@ from fuzz.machine import Breach, Run, bent, check, guarded
 from tests.build import CASES
 from wirecheck.decode import message
 from wirecheck.decode.interpret.interpreter import uvarint
+from wirecheck.decode.layouts.layout import SIDES
 from wirecheck.decode.message import Status, decode
-from wirecheck.decode.wire import SIDES, pack
+from wirecheck.decode.wire import pack
 from wirecheck.extension_modules import PLAIN
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.depth import some
 from tests.judge.lab import Lab, ns, open_rows
 from tests.judge.test_checks import CASES
-from wirecheck.judge.judge import Judge
+from wirecheck.judge.revisions.judge import Judge
 
 CODES = (
     "CLU001",

@@ -18,7 +18,7 @@ from tests.scenarios.engines import NAMES, Scenario, frames
 from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.judge.claims.claim import Claim, Sighting, unpack
 from wirecheck.judge.claims.kinds import KINDS
-from wirecheck.judge.judge import Judge
+from wirecheck.judge.revisions.judge import Judge
 from wirecheck.judge.thresholds import Settings as JudgeSettings
 from wirecheck.streaming.steps.cells import from_cell
 from wirecheck.streaming.steps.decode_step import Claimed, decode_row

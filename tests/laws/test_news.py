@@ -16,7 +16,7 @@ from tests.laws.test_judge_stands import claims_of_capture, foreign  # noqa: F40
 from tests.scenarios.engines import NAMES
 from wirecheck.judge.claims.claim import Claim
 from wirecheck.judge.claims.kinds import KINDS
-from wirecheck.judge.judge import Judge
+from wirecheck.judge.revisions.judge import Judge
 
 
 class News(Judge):

@@ -13,13 +13,13 @@ import numpy as np
 from tests.build import CASES, Still, build, filled, plain
 from tests.decode.log.batches import batch, entry
 from wirecheck.decode.dialect import read
+from wirecheck.decode.layouts.layout import SIDES
 from wirecheck.decode.layouts.program import Dialect
 from wirecheck.decode.log.secrets import LogSecrets
 from wirecheck.decode.message import pack
 from wirecheck.decode.nested import nested
 from wirecheck.decode.secrecy import confidential
 from wirecheck.decode.show.message_lines import without_principals
-from wirecheck.decode.wire import SIDES
 
 KINDS = sorted(
     {

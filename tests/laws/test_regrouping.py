@@ -14,7 +14,7 @@ from tests.depth import DEEP
 from tests.judge.lab import Lab, exchanged, ns, open_rows
 from tests.judge.test_checks import CASES
 from tests.laws.test_judge import absurd
-from wirecheck.judge.judge import Judge
+from wirecheck.judge.revisions.judge import Judge
 from wirecheck.streaming.steps.decode_step import stated_by
 from wirecheck.streaming.steps.settings import Settings
 

@@ -15,10 +15,10 @@ from tests.depth import examples
 from wirecheck.capture import frames_file
 from wirecheck.capture.agent.offline_agent import write_frames
 from wirecheck.decode.dialect import DRAFTS, read_as_any
+from wirecheck.decode.layouts.layout import SIDES
 from wirecheck.decode.message import Dialect, Status, pack
 from wirecheck.decode.show import message_lines
 from wirecheck.decode.show.message_filter import Filter
-from wirecheck.decode.wire import SIDES
 
 KINDS = sorted(
     {(layout.key, version) for of, layout, version in CASES if of == Dialect.KAFKA and layout.side in SIDES[:2]}

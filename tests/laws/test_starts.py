@@ -11,7 +11,15 @@ import sys
 
 import pytest
 
-HEAVY = {"numpy", "pyarrow", "pandas", "pyspark", "rich", "wirecheck.judge.judge", "wirecheck.judge.check_context"}
+HEAVY = {
+    "numpy",
+    "pyarrow",
+    "pandas",
+    "pyspark",
+    "rich",
+    "wirecheck.judge.revisions.judge",
+    "wirecheck.judge.check_context",
+}
 LISTED = """
 import atexit, json, sys
 atexit.register(lambda: print(json.dumps(sorted(sys.modules)), file=sys.stderr))

@@ -17,7 +17,7 @@ from tests.judge.lab import Lab
 from tests.laws.test_judge_stands import claims_of_capture  # noqa: F401 - a fixture
 from wirecheck.judge.claims.claim import Claim, Sighting
 from wirecheck.judge.claims.kinds import KINDS
-from wirecheck.judge.judge import Judge
+from wirecheck.judge.revisions.judge import Judge
 
 CAPTURES = ("zk28-recreate", "kraft4-groups-recreate", "zk39-inconsistent-id", *["kraft4-stale-broker"] * DEEP)
 """Those first of which a judgement takes the fewest steps: it is in each figure."""

@@ -11,10 +11,10 @@ from tests import traffic
 from tests.build import CASES, Still, Writer
 from wirecheck.capture.agent.offline_agent import read_frames, write_frames
 from wirecheck.dashboards.verdict import suggestions
+from wirecheck.decode.layouts.layout import SIDES
 from wirecheck.decode.message import Dialect
 from wirecheck.decode.nested import nested
 from wirecheck.decode.show import message_filter, message_lines
-from wirecheck.decode.wire import SIDES
 from wirecheck.streaming.steps import decode_step
 from wirecheck.streaming.steps.plain_loop import Loop
 from wirecheck.streaming.steps.settings import Settings

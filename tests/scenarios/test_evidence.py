@@ -5,8 +5,8 @@ import pytest
 from tests.depth import some
 from tests.scenarios.engines import NAMES, Scenario, frames
 from tests.scenarios.test_two_agents import inside_tls
-from wirecheck.capture import minimal_subset
 from wirecheck.capture.agent.offline_agent import write_frames
+from wirecheck.capture.evidence import minimal_subset
 from wirecheck.commands import options
 from wirecheck.commands.evidence import Search
 from wirecheck.session.local_check import judged_frames

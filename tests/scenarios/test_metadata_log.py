@@ -23,8 +23,8 @@ from wirecheck.decode.log.snapshot import Chunk, Snapshot
 from wirecheck.decode.message import Status, decode, only
 from wirecheck.decode.show.message_lines import followed
 from wirecheck.decode.wire import RESPONSE
-from wirecheck.judge.claims.extraction import claims
-from wirecheck.judge.judge import Judge
+from wirecheck.judge.claims.extract.extraction import claims
+from wirecheck.judge.revisions.judge import Judge
 
 CAPTURES = Path(__file__).parent / "captures"
 FETCH, SNAPSHOT = ("Fetch", "response"), ("FetchSnapshot", "response")

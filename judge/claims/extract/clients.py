@@ -10,11 +10,11 @@ import numpy as np
 from wirecheck.decode.api_names import BETWEEN_BROKERS
 from wirecheck.decode.columns import value_per
 from wirecheck.decode.connection.exchanges import CLOSED_BY_SERVER
+from wirecheck.decode.releases import removed_in_4
 from wirecheck.decode.wire import REQUEST
 from wirecheck.judge.claims.batch import AUTHENTICATION, GREETINGS, Batch, Bools, key_of_messages
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, spelled
 from wirecheck.judge.claims.response_outcomes import GRANTED
-from wirecheck.judge.topology.releases import removed_in_4
 
 PRODUCE, METADATA = 0, 3
 SOON_NS = 60_000_000_000

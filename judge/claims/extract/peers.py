@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from wirecheck.decode.api_names import key_of, name_of, names
 from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, CLOSED_BY_SERVER, Connection
+from wirecheck.decode.layouts.layout import SIDES
 from wirecheck.decode.message import Status
-from wirecheck.decode.wire import RESPONSE, SIDES
+from wirecheck.decode.wire import RESPONSE
 from wirecheck.judge.claims.batch import GREETINGS, Batch
 from wirecheck.judge.claims.claim import Claim
 from wirecheck.judge.claims.extract.error_answers import INCONSISTENT_CLUSTER_ID

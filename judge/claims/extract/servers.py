@@ -18,6 +18,7 @@ from wirecheck.decode.log.metadata_log import TOPIC_NAME
 from wirecheck.decode.log.metadata_tables import LogTable
 from wirecheck.decode.message import Status
 from wirecheck.decode.peer import Peer
+from wirecheck.decode.releases import digest, written
 from wirecheck.decode.wire import REQUEST, RESPONSE
 from wirecheck.judge.claims.batch import Batch, Bools, Lines, among
 from wirecheck.judge.claims.claim import LEAST, METADATA_LOG, RESERVED, ZERO, Claim, Key, least
@@ -28,7 +29,6 @@ from wirecheck.judge.claims.kinds import UNANSWERED
 from wirecheck.judge.claims.members import hashed, named
 from wirecheck.judge.claims.outcomes import OTHERS
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant, grouped, spelled, texts
-from wirecheck.judge.topology.releases import digest, written
 
 STATED = (("Metadata", "", "metadata"), ("DescribeCluster", "", "describe-cluster"))
 RAFT = ("Fetch", "FetchSnapshot", "Vote", "BeginQuorumEpoch", "EndQuorumEpoch")

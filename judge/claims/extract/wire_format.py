@@ -22,9 +22,10 @@ from wirecheck.decode.connection.exchanges import (
 )
 from wirecheck.decode.connection.stream.frame import NEVER
 from wirecheck.decode.dialect import NAMES, suggested
+from wirecheck.decode.layouts.layout import SIDES
 from wirecheck.decode.message import Dialect, Status, Tolerance
 from wirecheck.decode.request_waits import OVERDUE_NS, ROUNDS, SECOND_NS, answerable_ns
-from wirecheck.decode.wire import RESPONSE, SIDES
+from wirecheck.decode.wire import RESPONSE
 from wirecheck.judge.claims.batch import Batch
 from wirecheck.judge.claims.claim import Claim, Sighting
 from wirecheck.judge.claims.extract import bindings

@@ -12,8 +12,9 @@ from tests.build import plain
 from tests.capture.canaries import PARTS, SECRET, exchange
 from tests.capture.tls.sealed import sealed
 from tests.depth import some
-from wirecheck.capture import frames, frames_file, original_frames, pcapng_export
+from wirecheck.capture import frames, frames_file
 from wirecheck.capture.agent.offline_agent import read_frames, write_frames
+from wirecheck.capture.evidence import original_frames, pcapng_export
 from wirecheck.capture.tls import cipher_suites, joining, key_log, tls_connection
 from wirecheck.capture.tls.record_keys import Tls13Key
 from wirecheck.decode.connection.follower import Follower

@@ -9,10 +9,10 @@ from tests.build import CASES
 from wirecheck.decode.interpret import instruction as op
 from wirecheck.decode.interpret.interpreter import DEEPEST
 from wirecheck.decode.layouts.form import Form, Kind, Slot, number
-from wirecheck.decode.layouts.layout import layouts, parse
+from wirecheck.decode.layouts.layout import SIDES, layouts, parse
 from wirecheck.decode.layouts.program import Dialect, form, programs
 from wirecheck.decode.layouts.program_writer import Writer
-from wirecheck.decode.wire import REQUEST, SIDES
+from wirecheck.decode.wire import REQUEST
 
 
 def test_every_version_of_every_layout_has_a_program():

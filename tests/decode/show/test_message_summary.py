@@ -8,8 +8,9 @@ from tests.build import plain
 from tests.decode.show.test_message_lines import OTHER, PAYMENTS
 from wirecheck.decode.api_names import key_of
 from wirecheck.decode.dialect import read
+from wirecheck.decode.layouts.layout import SIDES
 from wirecheck.decode.show.message_summary import Failure, Summary, summaries
-from wirecheck.decode.wire import SIDES, pack
+from wirecheck.decode.wire import pack
 
 NAMES = {base64.urlsafe_b64decode(PAYMENTS + "=="): "payments"}
 NONE = "A" * 22

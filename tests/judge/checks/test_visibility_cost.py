@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 from wirecheck.judge.checks.wire_checks import not_judged
 from wirecheck.judge.claims.claim import Sighting
-from wirecheck.judge.failures import Failure, Failures
+from wirecheck.judge.ledger.failures import Failure, Failures
 from wirecheck.judge.topology.clusters import Group
 
 SEEN = Sighting(1, "10.0.0.1:1>10.0.0.2:9092", "Fetch", 12, 1, "", 1, 1)

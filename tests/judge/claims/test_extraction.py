@@ -9,12 +9,12 @@ import pytest
 from tests.decode.log.batches import batch, register_controller, remove_topic, topic, voters
 from tests.judge.cases_control import id_bytes, log, log_batch
 from tests.judge.lab import B1, B3, ID_1, ID_2, ID_3, NO_ID, Lab, exchanged, open_rows, written
+from wirecheck.decode import releases
+from wirecheck.decode.releases import read
 from wirecheck.judge.claims.extract import log_entries
-from wirecheck.judge.claims.extraction import claims
+from wirecheck.judge.claims.extract.extraction import claims
 from wirecheck.judge.claims.outcomes import SLOT_NS
-from wirecheck.judge.judge import Judge
-from wirecheck.judge.topology import releases
-from wirecheck.judge.topology.releases import read
+from wirecheck.judge.revisions.judge import Judge
 
 
 def claims_of(lab, kind):

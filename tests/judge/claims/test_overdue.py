@@ -8,7 +8,7 @@ from tests.decode.connection.conversations import METADATA, USUAL, opened, reque
 from tests.traffic import ACK, FIN, RST
 from wirecheck.decode.connection.follower import Follower
 from wirecheck.decode.message import decode
-from wirecheck.judge.claims.extraction import claims
+from wirecheck.judge.claims.extract.extraction import claims
 from wirecheck.judge.claims.outcomes import WAITED
 
 S = 1_000_000_000

@@ -12,8 +12,8 @@ from tests.judge.made import EAST, ID_1, ID_2, ID_3, WEST, S, bound, claim, clus
 from tests.judge.test_checks import CASES
 from wirecheck.judge.checks.lone_readers import longest_pause
 from wirecheck.judge.claims.outcomes import MOST_SLOTS, SUCCESS, Run
-from wirecheck.judge.judge import Judge
 from wirecheck.judge.ledger.ageing import SlotRange, folded, folded_claim, folded_ends
+from wirecheck.judge.revisions.judge import Judge
 from wirecheck.judge.thresholds import Settings
 
 HOUR = 3600

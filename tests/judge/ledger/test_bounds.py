@@ -11,8 +11,8 @@ from tests.judge.lab import B1, Lab, open_rows
 from tests.judge.made import EAST, ID_1, S, bound, carries, claim, cluster, outcomes
 from wirecheck.judge.checks.shapes import seen_whole
 from wirecheck.judge.claims.claim import MOST_MEMBERS
-from wirecheck.judge.judge import Judge
-from wirecheck.judge.subject_eviction import CLIENT_IDS, FOLLOWERS, Distinct, K
+from wirecheck.judge.revisions.judge import Judge
+from wirecheck.judge.revisions.subject_eviction import CLIENT_IDS, FOLLOWERS, Distinct, K
 from wirecheck.judge.thresholds import Settings
 
 SMALL = Settings(most_topics=10, most_clients=10, most_connections=10, most_claims=50, most_findings=10)

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.judge.lab import B2, ID_1, ID_2, NO_ID, Lab, ns, open_rows
-from wirecheck.judge.judge import Judge
 from wirecheck.judge.results.topic_rows import operation_names
+from wirecheck.judge.revisions.judge import Judge
 
 
 def described(lab, table="partitions"):

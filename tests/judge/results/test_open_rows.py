@@ -5,8 +5,8 @@ import random
 import pyarrow as pa
 
 from wirecheck.decode import api_names
+from wirecheck.decode.releases import removed_in_4
 from wirecheck.judge.results import open_rows
-from wirecheck.judge.topology.releases import removed_in_4
 from wirecheck.streaming.store.result_tables import schema
 
 APIS = schema("clients").field("apis").type

@@ -1,8 +1,8 @@
 """Who says, uses and refuses a disputed id: one row per speaker, and none where nobody can disagree."""
 
 from tests.judge.lab import B1, B2, ID_1, ID_2, Lab, ns
-from wirecheck.judge.judge import Judge
 from wirecheck.judge.results.topic_rows import MOST_CLIENTS
+from wirecheck.judge.revisions.judge import Judge
 
 
 def statements(lab):

@@ -16,9 +16,9 @@ from tests.judge.cases_forwarding import (
 )
 from tests.judge.cases_transactions import grows, reads
 from tests.judge.lab import B1, Lab, exchanged, ns, open_rows
-from wirecheck.judge.claims.extraction import claims
+from wirecheck.judge.claims.extract.extraction import claims
 from wirecheck.judge.claims.kinds import KINDS
-from wirecheck.judge.judge import Judge
+from wirecheck.judge.revisions.judge import Judge
 from wirecheck.judge.topology.forwarding import PLACES
 
 REQUESTS = len(times())

@@ -6,8 +6,8 @@ import pytest
 
 from tests.judge import cases_unauthenticated_hosts as cases
 from tests.judge.lab import Lab, exchanged, ns, open_rows
-from wirecheck.judge.claims.extraction import claims
-from wirecheck.judge.judge import Judge
+from wirecheck.judge.claims.extract.extraction import claims
+from wirecheck.judge.revisions.judge import Judge
 
 STORIES = sorted(name for name in vars(cases) if name.startswith("clu002_"))
 TABLES = ("findings", "topics", "clients", "clusters", "coverage")

@@ -11,12 +11,12 @@ import pytest
 from tests.depth import some
 from tests.scenarios.engines import Scenario
 from wirecheck.capture.agent.offline_agent import read_frames, write_frames
-from wirecheck.judge import judge
 from wirecheck.judge.checks import evaluate
 from wirecheck.judge.checks.evaluate import rows_of as rows_of_subject
-from wirecheck.judge.judge import Judge
 from wirecheck.judge.ledger.ledger import Ledger
 from wirecheck.judge.results.result_table import rows_of
+from wirecheck.judge.revisions import judge
+from wirecheck.judge.revisions.judge import Judge
 from wirecheck.streaming.run import local_replay
 from wirecheck.streaming.run.local_replay import LocalReplay, batches_of, of_files
 from wirecheck.streaming.steps.plain_loop import Loop

@@ -3,8 +3,8 @@
 import gc
 
 from wirecheck.capture.frames import PROGRESS, SKIPPED, Mark
-from wirecheck.judge.judge import Judge
 from wirecheck.judge.ledger.ledger import Ledger
+from wirecheck.judge.revisions.judge import Judge
 from wirecheck.streaming.steps import judge_step
 from wirecheck.streaming.steps.cells import to_cell
 from wirecheck.streaming.steps.follow_step import Marks, Progress

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from wirecheck.capture.minimal_subset import smaller
+from wirecheck.capture.evidence.minimal_subset import smaller
 from wirecheck.decode.connection.follower import Follower
 from wirecheck.decode.connection.segments import segments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from wirecheck.capture.pcapng_export import Place
+    from wirecheck.capture.evidence.pcapng_export import Place
     from wirecheck.decode.connection.exchanges import Exchanges
     from wirecheck.decode.connection.segments import Segments
     from wirecheck.decode.wire import Ints

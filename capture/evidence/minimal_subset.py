@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from wirecheck.capture.pcapng_export import Pair
+    from wirecheck.capture.evidence.pcapng_export import Pair
 
 TRIES = 16
 """So many times it is asked while the set is made smaller; finding a set that is enough is not bounded."""

@@ -4,9 +4,9 @@ import pyarrow as pa
 import pytest
 
 from tests import traffic
-from wirecheck.capture import pcapng_export
 from wirecheck.capture.agent.offline_agent import write_frames
-from wirecheck.capture.minimal_messages import choice_of, fewest
+from wirecheck.capture.evidence import pcapng_export
+from wirecheck.capture.evidence.minimal_messages import choice_of, fewest
 from wirecheck.decode.peer import Peer
 
 SERVER = ("10.0.0.9", 9092)

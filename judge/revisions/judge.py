@@ -20,7 +20,9 @@ from wirecheck.judge.claims.extract.log_entries import CHUNK, Snapshots
 from wirecheck.judge.claims.kinds import SPACES
 from wirecheck.judge.claims.outcomes import SLOT_NS, SUCCESS
 from wirecheck.judge.connections import Connections
-from wirecheck.judge.failures import (
+from wirecheck.judge.ledger import ageing
+from wirecheck.judge.ledger.emitted_rows import NEVER, EmittedRow, EmittedRows, withdrawn
+from wirecheck.judge.ledger.failures import (
     AGEING,
     ASSEMBLY,
     FILING,
@@ -30,11 +32,9 @@ from wirecheck.judge.failures import (
     Failures,
     failure,
 )
-from wirecheck.judge.ledger import ageing
-from wirecheck.judge.ledger.emitted_rows import NEVER, EmittedRow, EmittedRows, withdrawn
 from wirecheck.judge.ledger.ledger import Ledger, Load, state_of, stored
-from wirecheck.judge.schedule import CONNECTION, CONNECTION_NS, MINUTE_NS, NEVER_NS, Schedule
-from wirecheck.judge.subject_eviction import SubjectEvictor, too_many_connections
+from wirecheck.judge.revisions.schedule import CONNECTION, CONNECTION_NS, MINUTE_NS, NEVER_NS, Schedule
+from wirecheck.judge.revisions.subject_eviction import SubjectEvictor, too_many_connections
 from wirecheck.judge.thresholds import SECOND_NS, Settings
 from wirecheck.judge.topic_history import REPORTS
 from wirecheck.judge.topology.clusters import Clusters, Doubted, separate

@@ -9,8 +9,9 @@ import pytest
 
 from tests import traffic
 from tests.capture.reading import frames_of
-from wirecheck.capture import frames, pcapng_export
+from wirecheck.capture import frames
 from wirecheck.capture.agent.offline_agent import write_frames
+from wirecheck.capture.evidence import pcapng_export
 from wirecheck.decode.peer import Peer
 
 COLUMNS = ("ts_ns", "src_ip", "src_port", "dst_ip", "dst_port", "tcp_seq", "tcp_ack", "tcp_flags")

@@ -3,7 +3,7 @@
 import pytest
 
 from wirecheck.decode import schemas
-from wirecheck.judge.topology.releases import estimate, lines_of, written
+from wirecheck.decode.releases import estimate, lines_of, written
 
 
 def advertised(release, listener, *, unstable=False):

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirecheck.capture.agent.offline_agent import read_encrypted
-from wirecheck.capture.pcapng_export import SEGMENT, pair_of
+from wirecheck.capture.evidence.pcapng_export import SEGMENT, pair_of
 from wirecheck.capture.source.pcap import CaptureFile
 
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wirecheck.capture.minimal_subset import around, enough
-from wirecheck.capture.pcapng_export import Pair
+from wirecheck.capture.evidence.minimal_subset import around, enough
+from wirecheck.capture.evidence.pcapng_export import Pair
 from wirecheck.decode.peer import Peer
 
 

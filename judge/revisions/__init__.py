@@ -1,0 +1,1 @@
+"""What one batch does to a cluster label: which subjects are judged again and when, and which leave."""
