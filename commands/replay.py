@@ -186,7 +186,7 @@ def judged(
     session = options.session()
     switches |= {"ports": frozenset(ports), "dialects": session.dialects}
     kept = out is not None or looked_into
-    judge = JudgeSettings(principals=principals, agreement_rows=int(kept), state_rows=int(kept), **grace)
+    judge = JudgeSettings(principals=principals, agreement_rows=int(kept), detail_rows=int(kept), **grace)
     settings = Settings(judge=judge, verbose=verbose, by_minute=out is not None, **switches)
     # Spark may still be ending in this folder while the verdict is printed
     folder = click.get_current_context().with_resource(tempfile.TemporaryDirectory(prefix="wirecheck-"))

@@ -56,8 +56,10 @@ class Settings:
     seen; longer than the session timeout of a broker."""
     agreement_rows: int = 1
     """Whether the rows of `wirecheck agreement` are made: a tenth of the time of a capture with thousands of topics."""
-    state_rows: int = 1
-    """Whether the rows of `wirecheck topics` are made, states and descriptions: they are most of all rows then."""
+    detail_rows: int = 1
+    """Whether rows are made that no verdict has: states and descriptions of topics, and coverage by connection. They are
+    most of all rows.
+    """
     paused_clients: int = 2
     """So many connections must have waited: on one alone, an answer may be late for its own reasons."""
     open_transaction_s: int = 120

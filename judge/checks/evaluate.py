@@ -78,7 +78,7 @@ def rows_of(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
     kinds = frozenset([claim.kind for claim in context.ledger.claims_of(*subject).values()])
     filed = words_about(subject, kinds, context.ledger, context.words)
     left_out = () if context.settings.agreement_rows else OF_AGREEMENT
-    left_out = left_out if context.settings.state_rows else (*left_out, *OF_STATES)
+    left_out = left_out if context.settings.detail_rows else (*left_out, *OF_STATES)
     for table, rows in tables_among(subject[0], filed, left_out):
         yield from contained(table, subject, context, rows, subject, context)
     if not codes_of(subject[0]):

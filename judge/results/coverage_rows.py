@@ -3,7 +3,7 @@
 Rule: totals are sums over rows of one measure; a count of nothing has no row. A measure is only added, never renamed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from wirecheck.decode.peer import Conversation, Peer
 from wirecheck.judge.check_context import CheckContext
@@ -39,6 +39,19 @@ def connections(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
         for measure, detail, count in measures(claim):
             if count:
                 yield counted(f"{identity}|{measure}|{detail or ''}", name, measure, count, detail)
+
+
+def of_connection(subject: Subject, context: CheckContext) -> Iterator[tuple[str, str | None, int]]:
+    """Measure, detail, count."""
+    for claim in context.ledger.claims("connection", *subject):
+        yield from measures(claim)
+
+
+def summed(sums: Mapping[tuple[str, str | None], int], number: int) -> Iterator[ResultRow]:
+    """Rows of many connections together, the so many-th time."""
+    for (measure, detail), count in sums.items():
+        if count:
+            yield counted(f"connections {number}|{measure}|{detail or ''}", None, measure, count, detail)
 
 
 def measures(claim: Claim) -> Iterator[tuple[str, str | None, int]]:

@@ -5,6 +5,7 @@ and is withdrawn when it is no longer made. Time is capture time. Exceptions bec
 nothing else, and the earlier rows of their subject remain.
 """
 
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator
 from functools import partial
 from typing import Any
@@ -33,6 +34,8 @@ from wirecheck.judge.ledger.failures import (
     failure,
 )
 from wirecheck.judge.ledger.ledger import Ledger, Load, state_of, stored
+from wirecheck.judge.results import coverage_rows
+from wirecheck.judge.results.judged_tables import COVERAGE
 from wirecheck.judge.revisions.schedule import CONNECTION, CONNECTION_NS, MINUTE_NS, NEVER_NS, Schedule
 from wirecheck.judge.revisions.subject_eviction import SubjectEvictor, too_many_connections
 from wirecheck.judge.thresholds import SECOND_NS, Settings
@@ -88,6 +91,10 @@ class Judge:
         self.all_dirty = False
         self.expired: set[Subject] = set()
         """Subjects that lost claims since they were judged."""
+        self.counts_together = not self.settings.detail_rows
+        """Whether connections that leave have rows together. Not once there are too many: of those some come back."""
+        self.summed = 0
+        """How often that was."""
         self.open: set[Subject] = set()
         """Connections with news in this batch that go on."""
         self.began_ns, self.judged_ns = NEVER_NS, 0
@@ -256,6 +263,7 @@ class Judge:
     def settle(self, due: set[Subject]) -> set[Subject]:
         """Connections that settle with this batch; what they and all that changed add to sums is added."""
         early = {*too_many_connections(self.ledger, self.settings.most_connections)}
+        self.counts_together &= not early
         self.evictor.evicted.update({CONNECTION: len(early)} if early else {})
         changed = self.ledger.touched | due | early
         self.connections.add_up(subject for subject in changed if subject[0] == CONNECTION)
@@ -267,12 +275,30 @@ class Judge:
     def of_connections(
         self, connections: Iterable[Subject], context: CheckContext, leaving: Container[Subject]
     ) -> Iterator[EmittedRow]:
-        """The rows of connections. There may be very many: one that leaves does so before the next is looked at."""
+        """The rows of connections. There may be very many: one that leaves does so before the next is looked at. Where
+        nobody asks for a connection by itself, those that leave have rows together.
+        """
+        sums: Counter[tuple[str, str | None]] = Counter()
         for subject in sorted(connections):
-            yield from self.re_evaluate(subject, context, expired=subject in self.expired)
+            if not self.counts_together or subject not in leaving or self.emitted.rows(subject):
+                yield from self.re_evaluate(subject, context, expired=subject in self.expired)
+            else:
+                self.count(subject, context, sums)
             context.filed.pop(subject, None)
             if subject in leaving:
                 self.close(subject)
+        self.summed += bool(sums)
+        for row in coverage_rows.summed(sums, self.summed):
+            yield EmittedRow(row.table, row.id, 1, row.body)
+
+    def count(self, connection: Subject, context: CheckContext, sums: Counter[tuple[str, str | None]]) -> None:
+        """Add what a connection would have as rows."""
+        context.subject, context.failed = connection, []
+        for measure, detail, count in evaluate.contained(
+            COVERAGE.name, connection, context, coverage_rows.of_connection, connection, context
+        ):
+            sums[measure, detail] += count
+        self.failures.judged(connection, context.failed)
 
     def close(self, connection: Subject) -> None:
         """Remove a connection. Its rows remain as emitted and are forgotten."""

@@ -84,6 +84,22 @@ def test_what_is_judged_once_comes_out_as_judged_with_each_batch(bound, monkeypa
     assert times < more_times or (bound, times) == ("claims", more_times)  # which each batch has too many of
 
 
+@pytest.mark.parametrize("name", ["zk39-stubborn-client", "zk28-lossy-network"])
+@pytest.mark.parametrize("bound", ["none", *BOUNDS])
+def test_a_verdict_is_the_same_without_the_rows_that_it_does_not_have(bound, name, monkeypatch):
+    """States and descriptions of topics, and coverage by connection; whatever leaves meanwhile."""
+    monkeypatch.setattr(local_replay, "MESSAGES_TOGETHER", 300)
+    judge_settings = replace(Settings().judge, **BOUNDS.get(bound, {}))
+    found = [
+        judged(name, replace(Settings(), judge=replace(judge_settings, detail_rows=kept, agreement_rows=kept)))[0]
+        for kept in (1, 0)
+    ]
+    assert found[0].json() == found[1].json()
+    assert not found[1].rows["partitions"]
+    together = bound != "connections"  # of too many, some come back
+    assert (len(found[1].rows["coverage"]) < len(found[0].rows["coverage"])) == together
+
+
 def test_connections_that_wait_as_bytes_come_out_the_same(monkeypatch):
     monkeypatch.setattr(local_replay, "MESSAGES_TOGETHER", 100)
     once, _ = judged("zk39-stubborn-client", Settings())
