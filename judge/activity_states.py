@@ -64,6 +64,11 @@ STEPS: Mapping[str, tuple[str, ...]] = {
     "commits": ("OffsetCommit",),
 }  # fmt: skip
 """What a client has to be granted, in the order in which it asks."""
+BEFORE_WORK = frozenset({
+    "ApiVersions", "SaslHandshake", "SaslAuthenticate", "Metadata", "FindCoordinator", "GetTelemetrySubscriptions",
+    "PushTelemetry",
+})  # fmt: skip
+"""What clients do before they ask for anything that is their work."""
 ADMINISTRATION = "administration"
 STEP_OF = {api: step for step, apis in STEPS.items() for api in apis}
 UNKNOWN = frozenset({OPEN, UNSEEN, UNREADABLE, STEP})

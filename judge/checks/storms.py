@@ -2,19 +2,22 @@
 
 Rule: what moves records or changes something may come as fast as there is work. What is rejected without a pause, and
 what a client needs once in some seconds, gains nothing. Only a rate that one connection has in three slots in a row
-counts: many clients behind one address are no storm, nor is a burst that ends by itself.
+counts: many clients behind one address are no storm, nor is a burst that ends by itself. Connections that are opened
+without a pause count together, if next to nothing is granted on them that comes after a client's first steps.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
-from wirecheck.judge.activity_states import is_code
+from wirecheck.judge.activity_states import BEFORE_WORK, is_bad, is_code
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.shapes import brokers_of, clients_of, clock, gathered, resting_on
+from wirecheck.judge.checks.shapes import brokers_of, clients_of, clock, end_ns, gathered, resting_on
+from wirecheck.judge.checks.unserved import connections_that_are_over
 from wirecheck.judge.claims.claim import Claim, Subject
-from wirecheck.judge.claims.outcomes import OTHERS, SLOT_NS, SUCCESS, Outcomes, Part
+from wirecheck.judge.claims.outcomes import OTHERS, SLOT_NS, SUCCESS, UNASKED, Outcomes, Part
 from wirecheck.judge.claims.response_outcomes import outcome_name
 from wirecheck.judge.results.finding import Evidence
 from wirecheck.judge.streaks import Streak, longest_of, together
@@ -41,6 +44,7 @@ def asks_without_pause(subject: Subject, group: Group, context: CheckContext) ->
     least = context.settings.storm_per_s * SLOTS * SLOT_NS // SECOND_NS
     if sum(claim.count for claim in every) < least:
         return
+    yield from connects_without_pause(every, subject, context)
     reads = any(claim["api"] in READS for claim in every)
     for (api,), claims in gathered(every, "api"):
         if sum(claim.count for claim in claims) < least:
@@ -152,6 +156,61 @@ def dense(slots: Mapping[int, Streak], least: int) -> Iterator[Streak]:
             yield reduce(Streak.joined, [slots[slot] for slot in part])
 
 
+def connects_without_pause(every: Sequence[Claim], subject: Subject, context: CheckContext) -> Iterator[Evidence]:
+    """All connections of a client together: it may have one after the other, or many at once. What lets it work ends
+    the storm: each of 8,000 short connections that carries a write has its reason.
+    """
+    least = context.settings.storm_per_s * SLOT_NS // SECOND_NS
+    opened: dict[int, Streak] = {}
+    for run in together(connections_that_are_over(subject, context)).runs():
+        slot = run.first_ns // SLOT_NS
+        one = Streak(run.count, run.first_ns, min(run.last_ns, end_ns(slot)))
+        opened[slot] = opened[slot].joined(one) if slot in opened else one
+    work = [claim for claim in every if claim["api"] not in BEFORE_WORK]
+    steps = [claim for claim in every if claim["api"] in BEFORE_WORK]
+    worked, rejected = granted_by_slot(work), Counter[int]()
+    errors: dict[str, Counter[int]] = {}
+    for claim in every:
+        for code in filter(is_bad, claim.outcomes.codes()):
+            for run in claim.outcomes.runs({code}):
+                rejected[run.first_ns // SLOT_NS] += run.count
+                errors.setdefault(claim["api"], Counter())[code] += run.count
+    idle = {slot: one for slot, one in opened.items() if worked[slot] * context.settings.partly_one_in < one.count}
+    seldom = context.settings.storm_seldom_per_s * SLOT_NS // SECOND_NS
+    fast = {slot: one for slot, one in idle.items() if one.count >= seldom or 2 * rejected[slot] >= one.count}
+    streak = longest_of(dense(fast, least))
+    if streak is None:
+        return
+    words = {
+        "client": subject[1] or "a client without an ID",
+        "does": "opens connections",
+        "rate": f"{rate(streak):,.0f}",
+        "from": clock(streak.first_ns),
+        "to": clock(streak.last_ns),
+        "answer": why_it_connects(steps, errors),
+        "before": "",
+    }
+    about: dict[str, object] = {"first_ns": streak.first_ns, "last_ns": streak.last_ns, "count": streak.count}
+    about |= {"client_ids": clients_of(every), "brokers": brokers_of(every, context), "words": words}
+    yield resting_on(every, *subject[1:], "", **about)
+
+
+def granted_by_slot(claims: Iterable[Claim]) -> Counter[int]:
+    found = Counter[int]()
+    for claim in claims:
+        for run in claim.outcomes.runs({SUCCESS, UNASKED}):
+            found[run.first_ns // SLOT_NS] += run.count
+    return found
+
+
+def why_it_connects(steps: Iterable[Claim], errors: Mapping[str, Counter[int]]) -> str:
+    """What is rejected most, or all that it asks for."""
+    if errors:
+        api, counts = max(errors.items(), key=lambda one: (one[1].total(), one[0]))
+        return f"{api} is rejected ({outcome_name(counts.most_common(1)[0][0])})"
+    return f"for {and_list(sorted({claim['api'] for claim in steps}))} only"
+
+
 def rate(streak: Streak) -> float:
     return streak.count / max(streak.seconds, 1)
 
@@ -162,7 +221,7 @@ def storm(asked: Asked, fast: Fast, subject: Subject, group: Group, context: Che
     before = asked.before_per_s(streak.first_ns)
     words = {
         "client": subject[1] or "a client without an ID",
-        "api": asked.api,
+        "does": f"sends {asked.api}",
         "rate": f"{rate(streak):,.0f}",
         "from": clock(streak.first_ns),
         "to": clock(streak.last_ns),

@@ -14,7 +14,7 @@ from wirecheck.decode.api_names import key_of
 from wirecheck.decode.connection.framing.recognise import hash_of_client
 from wirecheck.decode.releases import read
 from wirecheck.judge import topic_history as topics
-from wirecheck.judge.activity_states import activities
+from wirecheck.judge.activity_states import BEFORE_WORK, activities
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.no_offset import without_offset
 from wirecheck.judge.checks.shapes import (
@@ -331,10 +331,6 @@ def not_offered(endpoints: set[str], group: Group, context: CheckContext) -> str
     return f"; the broker does not offer {and_list(lacks)}" if lacks else ""
 
 
-BEFORE_WORK = frozenset(
-    {GREETED, "SaslHandshake", "SaslAuthenticate", "Metadata", "FindCoordinator", "GetTelemetrySubscriptions",
-     "PushTelemetry"}
-)  # fmt: skip
 LOOKS_FOR_BROKERS, INIT = frozenset({"Metadata", FIND_COORDINATOR}), "InitProducerId"
 """How a client learns the leaders and its coordinator; what an idempotent producer asks any broker for."""
 AGAIN = 20

@@ -1,10 +1,16 @@
 """Clients that ask without a pause: three cases of CLI012 and its look-alikes. A slot of 10 s begins at second 0."""
 
-from tests.judge.lab import B1, ID_1, ID_2, disagrees_at
+from tests.judge.lab import B1, ID_1, ID_2, disagrees_at, ns
+from wirecheck.judge.checks.unserved import hash_of
 
 FAST_S = 30
 """Three slots."""
 ALIVE = {"groupId": "g", "memberId": "m-1"}
+
+
+def lists(lab, times, talk):
+    for at in times:
+        lab.metadata(at, [("songs", ID_1)], talk=talk)
 
 
 def every(per_s, until=FAST_S, since=0):
@@ -41,6 +47,26 @@ def writes(lab, times, error=0, talk=None):
     return talk
 
 
+def short(lab, times, *steps, client_id="app", host="10.0.0.99"):
+    """A connection at each time, closed by its client once each step is answered."""
+    for at in times:
+        over = {"over": True, "close_ns": ns(at + 0.004), "closed_by": "client-fin", "client_hash": hash_of(client_id)}
+        talk = lab.talk(client_id=client_id, host=host, **over)
+        for number, step in enumerate(steps):
+            step(lab, [at + number / 1000], talk=talk)
+        lab.until = max(lab.until, at)
+
+
+def greets(lab, times, talk):
+    for at in times:
+        talk.ask(at, "ApiVersions", 3, {}, {"apiKeys": [{"apiKey": 3, "minVersion": 0, "maxVersion": 12}]})
+
+
+def logs_in(lab, times, talk, error=58):
+    for at in times:
+        talk.ask(at, "SaslAuthenticate", 2, {"authBytes": ""}, {"errorCode": error, "authBytes": ""})
+
+
 @disagrees_at(0)
 def cli012_fires(lab):
     """Its topic was recreated, and it does not wait between two fetches."""
@@ -66,6 +92,40 @@ def cli012_fires__heartbeats(lab):
 def cli012_fires__a_producer_that_spins(lab):
     talk = writes(lab, every(20, 20))
     writes(lab, every(105, 50, 20), 3, talk)
+
+
+def cli012_fires__opens_connections(lab):
+    """It makes a client for each record that it would write, and closes it again."""
+    short(lab, every(205), greets, lists)
+    (found,) = lab.findings("CLI012")
+    assert found["summary"].startswith("app opens connections without a pause, 205 a second"), found["summary"]
+    assert found["summary"].endswith(": for ApiVersions and Metadata only.")
+
+
+def cli012_fires__logs_in(lab):
+    lab.metadata(0, [("songs", ID_1)])
+    short(lab, every(105), greets, logs_in)
+    (found,) = lab.findings("CLI012")
+    assert found["summary"].endswith(": SaslAuthenticate is rejected (SASL_AUTHENTICATION_FAILED).")
+
+
+def cli012_near_miss__short_connections_that_write(lab):
+    """A function that is started for each record, behind one address."""
+    short(lab, every(205), greets, writes)
+
+
+def cli012_near_miss__health_checks(lab):
+    short(lab, every(105), greets, lists)
+
+
+def cli012_near_miss__health_checks_of_many_hosts(lab):
+    for number in range(5):
+        short(lab, every(60), greets, lists, host=f"10.0.1.{number}")
+
+
+def cli012_near_miss__a_burst_of_connections(lab):
+    short(lab, every(1000, 5), greets, logs_in)
+    short(lab, every(1, 40, 5), greets, logs_in)
 
 
 def cli012_near_miss(lab):
