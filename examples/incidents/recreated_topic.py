@@ -30,7 +30,7 @@ SMALL_JAVA = ["java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 
 
 PYTHON = ("librdkafka", "librdkafka-848", "librdkafka-assign", "kcat", "kafka-python", "aiokafka")
-NODE = ("kafkajs", "platformatic", "platformatic-848", "kafka-ts", "no-kafka")
+NODE = ("kafkajs", "confluent", "platformatic", "platformatic-848", "kafka-ts", "no-kafka")
 GO = (
     *("franz-go", "franz-go-848", "franz-go-assign", "franz-go-purge"),
     *("sarama", "sarama-partition", "kafka-go", "kafka-go-partition"),
@@ -39,7 +39,11 @@ GO = (
 
 def commands(clients: Path) -> dict[str, list[str]]:
     """How each client is started; `+`: address, topic, client ID and group."""
-    java = [*SMALL_JAVA, f"{clients}/java/classes:{clients}/java/libs/*"]
+
+    def java_of(libs: str) -> list[str]:
+        return [*SMALL_JAVA, f"{clients}/java/classes:{clients}/java/{libs}/*"]
+
+    java = java_of("libs")
     reader = Path(__file__).with_name("recreated-topic") / "reader.py"
     return {
         "java": [*java, "Reader", "classic", "+", "group.protocol=classic"],
@@ -50,6 +54,9 @@ def commands(clients: Path) -> dict[str, list[str]]:
         "java-transactions": [*java, "Reader", "transactions", "+"],
         "streams": [*java, "Streams", "classic", "+", "STATE"],
         "streams-848": [*java, "Streams", "streams", "+", "STATE"],
+        "connect": [*java_of("connect"), "Sink", "+", "STATE"],
+        "vertx": [*java_of("vertx"), "Vertx", "+"],
+        "camel": [*java_of("camel"), "Camel", "+"],
         **{name: [sys.executable, str(reader), name, "+"] for name in PYTHON},
         **{name: ["node", f"{clients}/node/reader.mjs", name, "+"] for name in NODE},
         **{name: [f"{clients}/go-reader", name, "+"] for name in GO},

@@ -1,7 +1,6 @@
 import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
-import java.util.Locale;
 import java.util.Properties;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
@@ -18,16 +17,8 @@ import org.apache.kafka.common.serialization.StringSerializer;
 public final class Reader {
     static final AtomicBoolean ended = new AtomicBoolean();
 
-    static synchronized void say(String kind, Object... words) {
-        StringBuilder line = new StringBuilder(kind);
-        line.append(String.format(Locale.ROOT, " %.3f", System.currentTimeMillis() / 1000.0));
-        for (Object word : words) line.append(' ').append(String.valueOf(word).replace('\n', ' '));
-        System.out.println(line);
-        System.out.flush();
-    }
-
     static void error(Throwable thrown) throws InterruptedException {
-        say("E", thrown.getClass().getSimpleName() + ":", thrown.getMessage());
+        Say.say("E", thrown.getClass().getSimpleName() + ":", thrown.getMessage());
         Thread.sleep(300);
     }
 
@@ -48,7 +39,7 @@ public final class Reader {
         if (mode.equals("transactions")) transactions(config, given[2], given[4]);
         else if (mode.equals("share")) share(config, given[2], given[4]);
         else consume(config, mode, given[2], given[4]);
-        say("I", "end");
+        Say.say("I", "end");
     }
 
     static void consume(Properties config, String mode, String topic, String group) throws Exception {
@@ -59,14 +50,14 @@ public final class Reader {
         try (var consumer = new KafkaConsumer<>(config, new StringDeserializer(), new StringDeserializer())) {
             if (mode.equals("assign")) consumer.assign(List.of(new TopicPartition(topic, 0)));
             else consumer.subscribe(List.of(topic), new ConsumerRebalanceListener() {
-                public void onPartitionsRevoked(Collection<TopicPartition> all) { say("I", "revoked", all); }
-                public void onPartitionsLost(Collection<TopicPartition> all) { say("I", "lost", all); }
-                public void onPartitionsAssigned(Collection<TopicPartition> all) { say("I", "assigned", all); }
+                public void onPartitionsRevoked(Collection<TopicPartition> all) { Say.say("I", "revoked", all); }
+                public void onPartitionsLost(Collection<TopicPartition> all) { Say.say("I", "lost", all); }
+                public void onPartitionsAssigned(Collection<TopicPartition> all) { Say.say("I", "assigned", all); }
             });
             while (!ended.get()) {
                 try {
                     for (ConsumerRecord<String, String> one : consumer.poll(Duration.ofMillis(300)))
-                        say("R", one.offset(), one.value(), one.partition());
+                        Say.say("R", one.offset(), one.value(), one.partition());
                 } catch (Exception thrown) {
                     error(thrown);
                 }
@@ -81,7 +72,7 @@ public final class Reader {
             while (!ended.get()) {
                 try {
                     for (ConsumerRecord<String, String> one : consumer.poll(Duration.ofMillis(300)))
-                        say("R", one.offset(), one.value(), one.partition());
+                        Say.say("R", one.offset(), one.value(), one.partition());
                 } catch (Exception thrown) {
                     error(thrown);
                 }
@@ -100,17 +91,17 @@ public final class Reader {
                     for (int i = 0; i < 10 && !ended.get(); i++, number++) {
                         String value = "t-" + number;
                         producer.send(new ProducerRecord<>(topic, 0, null, value), (sent, thrown) -> {
-                            if (thrown == null) say("W", sent.offset(), value);
-                            else say("E", value, thrown.getClass().getSimpleName());
+                            if (thrown == null) Say.say("W", sent.offset(), value);
+                            else Say.say("E", value, thrown.getClass().getSimpleName());
                         });
                         Thread.sleep(200);
                     }
                     producer.commitTransaction();
-                    say("I", "committed to", number);
+                    Say.say("I", "committed to", number);
                 } catch (Exception thrown) {
                     error(thrown);
                     producer.abortTransaction();
-                    say("I", "aborted");
+                    Say.say("I", "aborted");
                 }
             }
         }

@@ -1,5 +1,4 @@
 import java.time.Duration;
-import java.util.Locale;
 import java.util.Properties;
 import java.util.concurrent.CountDownLatch;
 import org.apache.kafka.common.serialization.Serdes;
@@ -9,14 +8,6 @@ import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThr
 
 /** Streams PROTOCOL BOOTSTRAP TOPIC CLIENT_ID APPLICATION STATE_FOLDER: prints what it reads until SIGTERM. */
 public final class Streams {
-    static synchronized void say(String kind, Object... words) {
-        StringBuilder line = new StringBuilder(kind);
-        line.append(String.format(Locale.ROOT, " %.3f", System.currentTimeMillis() / 1000.0));
-        for (Object word : words) line.append(' ').append(String.valueOf(word).replace('\n', ' '));
-        System.out.println(line);
-        System.out.flush();
-    }
-
     public static void main(String[] given) throws Exception {
         Properties config = new Properties();
         config.put("group.protocol", given[0]);
@@ -30,11 +21,11 @@ public final class Streams {
         config.put("default.key.serde", Serdes.StringSerde.class.getName());
         config.put("default.value.serde", Serdes.StringSerde.class.getName());
         StreamsBuilder builder = new StreamsBuilder();
-        builder.<String, String>stream(given[2]).foreach((key, value) -> say("R", -1, value, 0));
+        builder.<String, String>stream(given[2]).foreach((key, value) -> Say.say("R", -1, value, 0));
         KafkaStreams streams = new KafkaStreams(builder.build(), config);
-        streams.setStateListener((now, before) -> say("I", "state", before, now));
+        streams.setStateListener((now, before) -> Say.say("I", "state", before, now));
         streams.setUncaughtExceptionHandler(thrown -> {
-            say("E", thrown.getClass().getSimpleName() + ":", thrown.getMessage());
+            Say.say("E", thrown.getClass().getSimpleName() + ":", thrown.getMessage());
             return StreamThreadExceptionResponse.SHUTDOWN_CLIENT;
         });
         CountDownLatch ended = new CountDownLatch(1);

@@ -23,6 +23,17 @@ async function kafkajs () {
   close = () => consumer.disconnect()
 }
 
+async function confluent () {
+  const { KafkaJS } = (await import('@confluentinc/kafka-javascript')).default
+  const own = { groupId, fromBeginning: true, autoCommitInterval: 1000 }
+  const kafka = new KafkaJS.Kafka({ kafkaJS: { clientId, brokers: [bootstrap], logLevel: KafkaJS.logLevel.WARN } })
+  const consumer = kafka.consumer({ kafkaJS: own })
+  await consumer.connect()
+  await consumer.subscribe({ topic })
+  await consumer.run({ eachMessage: async ({ partition, message }) => say('R', message.offset, message.value, partition) })
+  close = () => consumer.disconnect()
+}
+
 async function platformatic () {
   const { Consumer, stringDeserializers } = await import('@platformatic/kafka')
   const own = { clientId, groupId, bootstrapBrokers: [bootstrap], deserializers: stringDeserializers, autocommit: 1000 }
@@ -56,5 +67,5 @@ async function noKafka () {
   await consumer.init([{ subscriptions: [topic], handler }])
 }
 
-const readers = { kafkajs, platformatic, 'platformatic-848': platformatic, 'kafka-ts': kafkaTs, 'no-kafka': noKafka }
+const readers = { kafkajs, confluent, platformatic, 'platformatic-848': platformatic, 'kafka-ts': kafkaTs, 'no-kafka': noKafka }
 readers[library]().catch(error)
