@@ -1,7 +1,8 @@
 """What each response comes down to: whether it grants anything, and else its first error.
 
-Rule: an error at the top is a rejection, and so are errors in all parts; one part without an error grants. An answer
-can reject without a code: the table STATUSES has the fields in which some do.
+Rule: an error at the top is a rejection, and so are errors in all parts; one part without an error grants. A part that
+has parts of its own grants by these: a group without an error grants no offset of which each partition has one. An
+answer can reject without a code: the table STATUSES has the fields in which some do.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,6 +32,8 @@ FAILED, EMPTY, ONLY_BROKERS, GRANTED = range(4)
 """
 NO_RESPONSE = -1
 EMPTY_IS_NOTHING = ("Fetch", "ShareFetch")
+GRANTS_BY_ITSELF = ("Metadata",)
+"""A topic that is there is what was asked for, also while its partitions have no leader."""
 ERROR_CODES = ("error_code", "partition_error_code")
 """Kafka's names; the second is that of AddPartitionsToTxn."""
 STATUSES: Mapping[str, tuple[str, str]] = {"StreamsGroupHeartbeat": ("status", "status_code")}
@@ -70,10 +73,17 @@ def outcomes_of(api: str, tables: Mapping[str, Table]) -> tuple[Ints, Ints, Ints
     header = tables[""]
     count = int(header.message.max(initial=-1)) + 1
     parts, good, error = (np.zeros(count, np.int64) for _ in range(3))
-    for path, table in tables.items():
-        for codes in codes_in(table) if path else ():
-            parts += np.bincount(table.message, minlength=count)
-            good += np.bincount(table.message, codes == 0, minlength=count).astype(np.int64)
+    coded = [path for path, table in tables.items() if path and any(True for _ in codes_in(table))]
+    for path in coded:
+        table = tables[path]
+        whole = np.ones(count, np.bool_)
+        for below in coded if api not in GRANTS_BY_ITSELF else ():
+            if below.startswith(f"{path}."):
+                whole &= np.bincount(tables[below].message, minlength=count) == 0
+        for codes in codes_in(table):
+            counts = whole[table.message] | (codes != 0)
+            parts += np.bincount(table.message, counts, minlength=count).astype(np.int64)
+            good += np.bincount(table.message, counts & (codes == 0), minlength=count).astype(np.int64)
             bad = np.flatnonzero(codes != 0)[::-1]  # of a repeated index the last counts: the first error
             first = np.zeros(count, np.int64)
             first[table.message[bad]] = codes[bad]

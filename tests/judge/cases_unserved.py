@@ -463,6 +463,20 @@ def cli006_fires__group(lab):
     refused(lab, "JoinGroup", 9, {"errorCode": 30}, {"groupId": "g"})
 
 
+def cli006_fires__each_partition_of_a_group_without_an_error(lab):
+    """Offsets of the group are in a transaction that stays open: the group has no error, and its only partition one."""
+    rows = [{"name": "songs", "partitions": [{"partitionIndex": 0, "errorCode": 88}]}]
+    asked = {"groups": [{"groupId": "g", "topics": [{"name": "songs", "partitionIndexes": [0]}]}]}
+    refused(lab, "OffsetFetch", 9, {"groups": [{"groupId": "g", "topics": rows, "errorCode": 0}]}, asked)
+
+
+def cli006_near_miss__one_partition_of_a_group_has_an_offset(lab):
+    parts = [{"partitionIndex": 0, "errorCode": 88}, {"partitionIndex": 1, "errorCode": 0, "committedOffset": 7}]
+    rows = [{"name": "songs", "partitions": parts}]
+    asked = {"groups": [{"groupId": "g", "topics": [{"name": "songs", "partitionIndexes": [0, 1]}]}]}
+    refused(lab, "OffsetFetch", 9, {"groups": [{"groupId": "g", "topics": rows, "errorCode": 0}]}, asked)
+
+
 def cli006_fires__coordinator_denied(lab):
     refused(lab, "FindCoordinator", 3, {"errorCode": 30}, {"key": "g"})
 
