@@ -10,7 +10,7 @@ is, nothing waits.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from wirecheck.client_ids import is_internal
 from wirecheck.judge.check_context import CheckContext
@@ -152,16 +152,31 @@ def reads_all_by_design(reads: str, again: Again, partition: int, log: Log, roun
     leaves well each time: a cache that is filled, or a job that reads all there is. Who leaves well each time before it
     has come to the end, so many times, meets something on its way.
     """
-    client_id, host = again.reader.who
-    every = [one for one in log.current("sought", partition) if (one["client_id"], one["host"]) == again.reader.who]
-    begins = sum(one.count for one in every if one["timestamp"] == EARLIEST)
-    left = log.context.claims("left", log.group, "client", client_id or "", host)
-    leaves = sum(claim.count for claim in left if claim["group"] == reads)
-    if again.only or begins < ROUNDS:
+    if again.only or not begins_at_the_first(again, partition, log):
         return False
-    if leaves >= ROUNDS and not (rounds >= MANY_ROUNDS and never_at_the_end(again, partition, log)):
+    leaves = leaves_well(reads, again, log)
+    if leaves and not (rounds >= MANY_ROUNDS and never_at_the_end(again, partition, log)):
         return True
     return commits_on(reads, again.slots[0], log)
+
+
+def begins_at_the_first(again: Again, partition: int, log: Log) -> bool:
+    every = [one for one in log.current("sought", partition) if (one["client_id"], one["host"]) == again.reader.who]
+    return sum(one.count for one in every if one["timestamp"] == EARLIEST) >= ROUNDS
+
+
+def leaves_well(reads: str, again: Again, log: Log) -> bool:
+    client_id, host = again.reader.who
+    left = log.context.claims("left", log.group, "client", client_id or "", host)
+    return sum(claim.count for claim in left if claim["group"] == reads) >= ROUNDS
+
+
+def looks_at_the_first(reads: str, again: Again, partition: int, log: Log) -> bool:
+    """Whether a reader asks for the first records only, leaves well each time, and its group commits nothing: as a
+    check of health does, and who cannot process the first record.
+    """
+    committed = any(claim["group"] == reads for claim in log.every("committed"))
+    return again.only and not committed and begins_at_the_first(again, partition, log) and leaves_well(reads, again, log)
 
 
 def never_at_the_end(again: Again, partition: int, log: Log) -> bool:
@@ -185,20 +200,23 @@ def commits_on(reads: str, since: int, log: Log) -> bool:
 
 def evidence(reads: str, again: Again, partition: int, log: Log) -> Evidence:
     client_id, host = again.reader.who
-    words = {
+    words: dict[str, Any] = {
         "group": reads,
         "partition": partition,
         "offset": again.offset,
         "since": clock(max(again.since_ns, again.reader.first[0])),
         "behind": Number(greatest(log.end(partition)) - again.offset),
-        "hurt_host": host,
     }
+    by_choice = looks_at_the_first(reads, again, partition, log)
+    if not by_choice:
+        words["hurt_host"] = host
     claims = again.reader.claims
     return resting_on(
         claims,
         *(reads, log.topic.name, partition, client_id, host),
         **log.names(client_id),
         brokers=brokers_of(claims, log.context),
+        kind="information" if by_choice else None,
         first_ns=again.since_ns,
         last_ns=end_ns(again.slots[-1]),
         count=len(again.slots),

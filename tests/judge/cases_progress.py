@@ -1214,6 +1214,13 @@ def grp018_near_miss__a_tool_that_looks_at_the_first_records(lab):
     leaves_at(lab, 30, every=20)
 
 
+def grp018_fires__a_check_of_health_as_a_note(lab):
+    """It asks for the first records only, and commits nothing."""
+    leaves_at(lab, 0)
+    (found,) = lab.findings("GRP018")
+    assert found["kind"] == "information"
+
+
 def grp018_near_miss__of_a_group_that_reads_another_topic(lab):
     """A client of the same name, whose group runs every 20 s, beside a reader without a group."""
     lists_songs(lab, 150)
