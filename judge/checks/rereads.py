@@ -176,7 +176,9 @@ def looks_at_the_first(reads: str, again: Again, partition: int, log: Log) -> bo
     check of health does, and who cannot process the first record.
     """
     committed = any(claim["group"] == reads for claim in log.every("committed"))
-    return again.only and not committed and begins_at_the_first(again, partition, log) and leaves_well(reads, again, log)
+    return (
+        again.only and not committed and begins_at_the_first(again, partition, log) and leaves_well(reads, again, log)
+    )
 
 
 def never_at_the_end(again: Again, partition: int, log: Log) -> bool:

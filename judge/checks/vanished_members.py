@@ -2,14 +2,24 @@
 
 Rule: the coordinator keeps a member for its session time-out, and until then no other one gets its partitions. That is
 by design for seconds. It counts once a default session is over, records wait, and no member was assigned anything
-since.
+since. Who removes the member, or reads its partitions outside of the group, has seen to it.
 """
 
 from collections.abc import Iterator
 
 from wirecheck.client_ids import is_internal
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.progress import ABSENT_S, Log, alive_ns, asks_on, assigned_last, greatest, log_of, of_group
+from wirecheck.judge.checks.progress import (
+    ABSENT_S,
+    Log,
+    alive_ns,
+    asks_on,
+    assigned_last,
+    greatest,
+    log_of,
+    of_group,
+    readers,
+)
 from wirecheck.judge.checks.shapes import clock, counted, gathered, resting_on, seen_everywhere
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.outcomes import SLOT_NS
@@ -61,6 +71,8 @@ def vanished_holder(reads: str, partition: int, log: Log) -> Claim | None:
         return None
     if has_left(last, reads, log) or asks_on(last, since_ns + SLOT_NS, log):
         return None
+    if is_removed(reads, members, since_ns, log) or is_taken_over(partition, reads, since_ns, log):
+        return None
     context.watch()
     client = "client", last["client_id"] or "", last["host"]
     return last if seen_everywhere(client, since_ns, log.group, context) else None
@@ -75,3 +87,22 @@ def holds_last(member: Claim, partition: int, log: Log) -> bool:
 def has_left(member: Claim, reads: str, log: Log) -> bool:
     left = log.context.claims("left", log.group, "client", member["client_id"] or "", member["host"])
     return any(claim["group"] == reads and claim.last.ts_ns >= member.first.ts_ns for claim in left)
+
+
+def is_removed(reads: str, members: list[Claim], since_ns: int, log: Log) -> bool:
+    """Whether one that is no member had the group leave since: an administrator removes a member so."""
+    own = {("client", one["client_id"] or "", one["host"]) for one in members}
+    others = (client for client in sorted(log.context.ledger.subjects("client")) if client not in own)
+    left = (claim for client in others for claim in log.context.claims("left", log.group, *client))
+    return any(claim["group"] == reads and claim.last.ts_ns >= since_ns for claim in left)
+
+
+def is_taken_over(partition: int, reads: str, since_ns: int, log: Log) -> bool:
+    """Whether a reader outside of groups began the partition since, not behind what the group had committed."""
+    done = (claim for claim in log.current("committed", partition) if claim["group"] == reads)
+    committed = greatest(log.since_born(done))
+    for one in readers(log.current("position", partition)):
+        grouped = log.context.by("client_id", "member", log.group, "host", one.host).get((one.client_id,), ())
+        if not grouped and one.first[0] > since_ns and one.first[1] <= committed < one.last[1]:
+            return True
+    return False

@@ -819,6 +819,21 @@ def grp019_near_miss__the_other_one_takes_over(lab):
     process(lab, 75, 4, until=140, topics=(("songs", (0, 1)),), client_id="second")
 
 
+def grp019_near_miss__a_reader_without_a_group_takes_over(lab):
+    leaves_partitions(lab)
+    fetches(lab, [(at, at - 15, at) for at in range(40, 140)], client_id="by-hand", host="10.0.0.44")
+
+
+def grp019_fires__a_reader_without_a_group_looks_at_the_end(lab):
+    leaves_partitions(lab)
+    fetches(lab, follows(80, 140), client_id="by-hand", host="10.0.0.44")
+
+
+def grp019_near_miss__an_administrator_removes_it(lab):
+    leaves_partitions(lab)
+    leaves(lab.talk(client_id="admin", host="10.0.0.44"), 60)
+
+
 def grp019_near_miss__a_minute(lab):
     leaves_partitions(lab, until=95)
 
