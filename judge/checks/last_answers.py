@@ -89,10 +89,10 @@ def last_of_a_connection(subject: Subject, group: Group, context: CheckContext) 
     """The last answer on a connection of a member that stays open, of a client ID that several processes have, as a
     library's own: what the others do is not this member's. It would send a heartbeat every few seconds.
     """
-    every = context.claims("activity", group, *subject)
+    every, entries = (context.claims(kind, group, *subject) for kind in ("activity", "entry"))
     final = [
         (claim, code, port)
-        for claim in every
+        for claim in [*every, *entries]
         if claim["api"] in OF_MEMBERS
         for code in sorted(claim.outcomes.codes())
         if is_final(claim["api"], Answer(0, code, claim), every)
@@ -103,7 +103,8 @@ def last_of_a_connection(subject: Subject, group: Group, context: CheckContext) 
         there = [one for one in every if one["endpoint"] == endpoint]
         if any(last_ns(one, port) > ts_ns for one in there):
             continue
-        if any(among_others(one, port, ts_ns) for one in there if one["api"] in OF_MEMBERS):
+        mine = there if claim.kind == "activity" else [one for one in entries if of_one_group(one, claim)]
+        if any(among_others(one, port, ts_ns) for one in mine if one["api"] in OF_MEMBERS):
             continue
         if code not in REPLACED and any(last_ns(one) > ts_ns for one in every if one["api"] == GREETED):
             continue  # it may be the same application, which tries again
@@ -114,6 +115,11 @@ def last_of_a_connection(subject: Subject, group: Group, context: CheckContext) 
         if seen_whole(subject[1] or None, subject[2], {endpoint}, group, context, since_ns=ts_ns):
             return Answer(ts_ns, code, claim)
     return None
+
+
+def of_one_group(one: Claim, other: Claim) -> bool:
+    """Whether two claims are of one group and server: its few connections are kept apart beside many of others."""
+    return (one["group"], one["endpoint"]) == (other["group"], other["endpoint"])
 
 
 def among_others(claim: Claim, port: Part, since_ns: int) -> bool:

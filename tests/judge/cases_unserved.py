@@ -748,11 +748,11 @@ def cli010_fires__fenced_and_still_connected(lab):
     lab.fetches([25, 30], ID_1, talk=lab.talks[-1])
 
 
-def twins(lab, *, begun_at=1):
+def twins(lab, *, begun_at=1, reads="other"):
     """Another client of the same ID, as a library's own is, is a member and goes on."""
     talk = greet(lab.talk(client_id="app", host="10.0.0.7"), begun_at)
     for at in range(begun_at + 1, 110, 3):
-        talk.ask(at, "Heartbeat", 4, {"groupId": "other"}, {"errorCode": 0})
+        talk.ask(at, "Heartbeat", 4, {"groupId": reads}, {"errorCode": 0})
 
 
 def cli010_fires__beside_a_client_of_the_same_id(lab):
@@ -779,9 +779,16 @@ def cli010_fires__fenced_beside_more_connections_than_are_kept_apart(lab):
         twins(lab)
 
 
-def cli010_cannot_know__fenced_at_a_port_that_is_not_kept_apart(lab):
+def cli010_fires__fenced_beside_more_connections_of_other_groups(lab):
+    """Those of its group are kept apart."""
     for _ in range(20):
         twins(lab)
+    fenced(lab)
+
+
+def cli010_cannot_know__fenced_at_a_port_that_is_not_kept_apart(lab):
+    for _ in range(20):
+        twins(lab, reads="g")
     fenced(lab)
 
 
