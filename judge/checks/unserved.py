@@ -425,8 +425,9 @@ def client_throttled(subject: Subject, group: Group, context: CheckContext) -> I
     if is_internal(subject[1]) or not claims:
         return
     first_ns, last_ns = min(one.first.ts_ns for one in claims), max(one.last.ts_ns for one in claims)
-    count = sum(one.count for one in claims)
-    if count < context.settings.stuck_answers or last_ns - first_ns < context.settings.stuck_s * SECOND_NS:
+    count, stopped = sum(one.count for one in claims), stopped_by_a_quota(claims, context)
+    often = count >= context.settings.stuck_answers and last_ns - first_ns >= context.settings.stuck_s * SECOND_NS
+    if not often and not stopped:
         return
     words = {
         "apis": apis_of(claims),
@@ -435,8 +436,30 @@ def client_throttled(subject: Subject, group: Group, context: CheckContext) -> I
         "to": clock(last_ns),
         "times": Number(count),
     }
-    client_ids, brokers = clients_of(claims), brokers_of(claims, context)
-    yield resting_on(claims, *subject[1:], client_ids=client_ids, brokers=brokers, words=words)
+    if stopped:
+        words |= {"hurt_host": subject[2], "api": stopped}
+    about = {"client_ids": clients_of(claims), "brokers": brokers_of(claims, context)}
+    yield resting_on(claims, *subject[1:], **about, kind="anomaly" if stopped else None, words=words)
+
+
+def stopped_by_a_quota(claims: Collection[Claim], context: CheckContext) -> str:
+    """The API that a client is granted next to nothing of: it comes back when a wait is over, and has to wait again, for
+    longer than clients wait for a response. A burst waits once, and work within a quota waits for less.
+    """
+    for (api,), found in gathered(claims, "api"):
+        longest_ns = max(one.peak["longest_ms"] for one in found) * MS_NS
+        first_ns, last_ns = min(one.first.ts_ns for one in found), max(one.last.ts_ns for one in found)
+        waited_ns = sum(one.tally["throttle_ms"] for one in found) * MS_NS
+        if longest_ns >= context.settings.cut_off_s * SECOND_NS:
+            comes_back = last_ns - first_ns >= context.settings.stuck_s * SECOND_NS
+            if comes_back and waited_ns >= ALL_THE_TIME * (last_ns - first_ns):
+                return str(api)
+    return ""
+
+
+MS_NS = 1_000_000
+ALL_THE_TIME = 0.9
+"""So much of the time from one answer to another, at least, a client is told to wait."""
 
 
 def connection_spans(subject: Subject, context: CheckContext) -> list[tuple[int, int]]:

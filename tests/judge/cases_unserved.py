@@ -882,6 +882,28 @@ def cli007_fires(lab):
     throttled(lab, [0, 0, 0, *range(100, 4000, 100), 0])
 
 
+def cli007_fires__next_to_nothing(lab):
+    """producer_byte_rate=1: Java's producer writes again when it may."""
+    throttled(lab, [107_000] * 3, every=107)
+    (found,) = lab.findings("CLI007")
+    assert found["kind"] == "anomaly"
+
+
+def cli007_fires__within_its_quota(lab):
+    throttled(lab, [1_900] * 30)
+    (found,) = lab.findings("CLI007")
+    assert found["kind"] == "information"
+
+
+def cli007_near_miss__a_burst_once_an_hour(lab):
+    throttled(lab, [100_000, 100_000], every=3600)
+
+
+def cli007_near_miss__one_burst(lab):
+    """Two writes at once, and it has nothing more to do."""
+    throttled(lab, [100_000, 100_000], every=1)
+
+
 def cli007_near_miss(lab):
     """A burst of some seconds."""
     throttled(lab, [*[500] * 12, *[0] * 100], every=1)

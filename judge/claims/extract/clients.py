@@ -50,9 +50,8 @@ def throttled(batch: Batch) -> Iterator[Rows]:
         if header is not None and header.has("throttle_time_ms"):
             waits_ms = header["throttle_time_ms"]
             if (waits_ms > 0).any():
-                yield header.states(
-                    "throttled", f"@who ={api}", waits_ms > 0, tally=header.slots, peak={"longest_ms": waits_ms}
-                )
+                peak, sums = {"longest_ms": waits_ms}, {"throttle_ms": waits_ms}
+                yield header.states("throttled", f"@who ={api}", waits_ms > 0, tally=header.slots, peak=peak, sums=sums)
 
 
 EPOCH_END_NS = 1 << 62
