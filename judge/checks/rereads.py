@@ -134,7 +134,8 @@ def reads_for(reads: str, members: list[Claim], again: Again, partition: int, lo
         known = [one for one in mine if "assigned" in one.peak]
         if known and not any(holds(one, partition, log) for one in known):
             return False
-        return rounds >= ROUNDS or again.only or commits_on(reads, again.slots[0], log)
+        often = rounds >= ROUNDS or again.only or commits_on(reads, again.slots[0], log)
+        return often or replays_when_assigned(reads, again, partition, log)
     done_to = greatest(commits, again.slots[0])
     before = max((value for _, value in commits if value < done_to), default=done_to - 1)
     if any(value != done_to and slot > again.slots[0] for slot, value in commits) or again.offset < before:
@@ -188,6 +189,19 @@ def never_at_the_end(again: Again, partition: int, log: Log) -> bool:
     return all(offset < greatest(end, slot - 1) for slot, offset in tops)
 
 
+def replays_when_assigned(reads: str, again: Again, partition: int, log: Log) -> bool:
+    """Whether a member lives on, joins again each time that its group is divided anew, and begins at the first record
+    then, and its group commits nothing: as a cache that is filled, and as who forgets to mark what it has read.
+    """
+    members = of_group("member", reads, log.group, log.context)
+    if any(claim["group"] == reads for claim in log.every("committed")):
+        return False
+    mine = [one for one in members if (one["client_id"], one["host"]) == again.reader.who]
+    joins = sum(count for one in mine for name, count in one.tally.items() if name.isdigit())
+    began = sum(one.first.ts_ns >= again.since_ns for one in mine)
+    return joins >= ROUNDS and began < ROUNDS and begins_at_the_first(again, partition, log)
+
+
 def holds(member: Claim, partition: int, log: Log) -> bool:
     """Whether a member had the partition, as far as that is kept."""
     names = {log.topic.name, *(history.topic_id for history in log.topic.histories)}
@@ -209,7 +223,7 @@ def evidence(reads: str, again: Again, partition: int, log: Log) -> Evidence:
         "since": clock(max(again.since_ns, again.reader.first[0])),
         "behind": Number(greatest(log.end(partition)) - again.offset),
     }
-    by_choice = looks_at_the_first(reads, again, partition, log)
+    by_choice = any(rule(reads, again, partition, log) for rule in (looks_at_the_first, replays_when_assigned))
     if not by_choice:
         words["hurt_host"] = host
     claims = again.reader.claims

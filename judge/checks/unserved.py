@@ -443,8 +443,8 @@ def client_throttled(subject: Subject, group: Group, context: CheckContext) -> I
 
 
 def stopped_by_a_quota(claims: Collection[Claim], context: CheckContext) -> str:
-    """The API that a client is granted next to nothing of: it comes back when a wait is over, and has to wait again, for
-    longer than clients wait for a response. A burst waits once, and work within a quota waits for less.
+    """The API that a client is granted next to nothing of: it comes back when a wait is over, and has to wait again,
+    for longer than clients wait for a response. A burst waits once, and work within a quota waits for less.
     """
     for (api,), found in gathered(claims, "api"):
         longest_ns = max(one.peak["longest_ms"] for one in found) * MS_NS

@@ -1236,6 +1236,29 @@ def grp018_fires__a_check_of_health_as_a_note(lab):
     assert found["kind"] == "information"
 
 
+def joins_again(lab, *, reads_on=False):
+    """A member that lives on begins at the first record whenever its group is divided."""
+    lists_songs(lab, 150)
+    grows(lab, 150)
+    if reads_on:
+        commits(lab, range(12, 130, 5), range(12, 130, 5))
+    for at in range(10, 130, 15):
+        process(lab, at, 1, until=at + 14)
+        lists_offset(lab, at + 0.5, 0, -2)
+        fetches(lab, [(at + 1, 0, at), (at + 2, at, at)])
+
+
+def grp018_fires__begins_again_with_each_generation_as_a_note(lab):
+    """It commits nothing: a cache does so, too."""
+    joins_again(lab)
+    (found,) = lab.findings("GRP018")
+    assert found["kind"] == "information"
+
+
+def grp018_near_miss__begins_again_and_commits(lab):
+    joins_again(lab, reads_on=True)
+
+
 def grp018_near_miss__of_a_group_that_reads_another_topic(lab):
     """A client of the same name, whose group runs every 20 s, beside a reader without a group."""
     lists_songs(lab, 150)
