@@ -1,4 +1,4 @@
-"""What docs/recreated-topic.md says of five clients, one of them twice, on captures of the rig with their own counts.
+"""What docs/recreated-topic.md says of five clients, two of them twice, on captures of the rig with their own counts.
 
 Truths were written before the tool ran: which offsets a client never read, and from where it went on.
 """
@@ -16,6 +16,7 @@ from tests.scenarios.test_work import HEAD_BYTES, RECORD_BYTES
 FOLDER = Path(__file__).parent / "recreations"
 ROWS = {
     "franz-go-short": ("rejected since", "FET001"),
+    "kafka-go-grown": ("records never read", "GRP010"),
     "kafka-go-long": ("records never read", "GRP010"),
     "librdkafka-long": ("records never read", "GRP010"),
     "streams-848-long": ("first record", None),
@@ -55,6 +56,17 @@ def test_what_a_client_counted_is_in_its_row(name):
     named = {one["code"] for one in found["findings"] if row["client_id"] in one["client_ids"]}
     assert named & {"GRP010", "GRP015", "FET001", "CLI004"} == {ROWS[name][1]} - {None}
     assert (writer["client_id"], writer["state"], writer["deleted_by"]) == ("ops-writer", "goes on", "ops-admin")
+
+
+def test_partitions_that_nobody_reads_have_what_was_written_and_neither_read_nor_left_out():
+    counted, (_, _, found) = (
+        truth("kafka-go-grown"),
+        rows_of("kafka-go-grown", FOLDER / "kafka-go-grown/capture.pcap.gz"),
+    )
+    (unread,) = [one for one in found["findings"] if one["code"] == "GRP017"]
+    left_out = sum(one[2] for one in counted["never_read"].values())
+    assert unread["words"]["partitions"] == "2 partitions"
+    assert int(unread["words"]["records"]) == counted["written_to_the_new"] - counted["read_of_the_new"] - left_out
 
 
 @pytest.mark.parametrize("name", ROWS)
