@@ -14,9 +14,9 @@ from wirecheck.judge.activity_states import FAILING, IN_PART, NOT_CAPTURED, STAL
 from wirecheck.judge.checks import declaration
 from wirecheck.judge.checks.listed_checks import check_of
 from wirecheck.story.cards import listed
-from wirecheck.story.harm import NEVER_READ, hurts, stated
+from wirecheck.story.harm import NEVER_READ, UNREACHABLE, hurts, stated
 from wirecheck.story.seen import Activity, Client, ClientState, Cluster, Coverage
-from wirecheck.story.verdict import CardEntry, Finding, Harm, Mark, MarkKind, Marks, Verdict
+from wirecheck.story.verdict import PARTIAL_S, CardEntry, Finding, Harm, Mark, MarkKind, Marks, Verdict
 from wirecheck.wording import and_list, plural
 
 IN_DOUBT, SKIPPED = "in doubt", "skipped"
@@ -55,11 +55,12 @@ def states(
     activities: Iterable[Activity], harms: Iterable[Harm], findings: Iterable[Finding]
 ) -> Iterator[tuple[Key, ClientState]]:
     by_client: dict[Key, list[Activity]] = {}
+    activities = [*activities]
     for harm in (*harms, *(one for finding in findings for one in stated(finding))):
         if hurts(harm):
             about = " ".join(filter(None, (harm.api, harm.topic or harm.topic_id)))
             how = ": ".join(filter(None, (about, ", ".join(harm.errors))))
-            yield harm.client, ClientState(state_of(harm), harm.first_ns, how)
+            yield harm.client, ClientState(state_of(harm, activities), harm.first_ns, how)
     for one in activities:
         by_client.setdefault((one.client_id, one.address), []).append(one)
         if one.state == FAILING and one.is_work:
@@ -85,11 +86,18 @@ def never_granted(key: Key, every: Iterable[Activity]) -> Iterator[tuple[Key, Cl
         yield key, ClientState(FAILING, first.first_ns, f"{first.api}: nothing was granted")
 
 
-def state_of(harm: Harm) -> str:
-    """Of a client that is hurt; one that skipped records reads on."""
+def state_of(harm: Harm, activities: Iterable[Activity]) -> str:
+    """Of a client that is hurt; one that skipped records reads on, and one that a broker's address refuses may write or
+    read at the others.
+    """
     if NEVER_READ in harm.errors:
         return SKIPPED
-    return IN_PART if harm.is_partial else STALLED
+    works = UNREACHABLE in harm.errors and any(
+        one.granted and one.step in {"reads", "writes"} and one.last_ns >= harm.last_ns - round(PARTIAL_S * 1e9)
+        for one in activities
+        if one.client_id == harm.client_id and one.address == (harm.address or one.address)
+    )
+    return IN_PART if works or harm.is_partial else STALLED
 
 
 def doubt(client: Client, doubted: Mapping[str, Finding]) -> ClientState:

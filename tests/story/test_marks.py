@@ -85,6 +85,17 @@ def test_harm_without_an_address_is_of_the_only_client_with_that_id():
     assert [one.work.state for one in with_states((app, twin), (), (), [harm])] == ["working", "working"]
 
 
+def test_a_client_that_an_address_refuses_works_in_part_where_it_writes_at_others():
+    (app,) = result("working").clients
+    app, refused = replace(app, address="127.0.0.1"), finding(found("WIR008", client_ids=["app-0"]))
+    writes = replace(activity("Produce", "writes", 9, 0), last_ns=refused.last_ns)
+    (one,) = with_states((app,), (writes,), (), [refused])
+    assert one.work.state == "in part"
+    for other in (replace(writes, granted=0), replace(writes, step="metadata"), replace(writes, client_id="other")):
+        (one,) = with_states((app,), (other,), (), [refused])
+        assert one.work.state == "stalled"
+
+
 def activity(api, step, granted, rejected):
     return Activity(
         cluster="C", client_id="app-0", address="127.0.0.1", api=api, step=step, state="working", since_ns=None,
