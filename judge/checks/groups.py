@@ -32,9 +32,11 @@ from wirecheck.judge.checks.shapes import (
 from wirecheck.judge.checks.topic_id_uses import end_of
 from wirecheck.judge.claims.claim import AT, LEAST, MOST_MEMBERS, Claim, Sighting, Subject
 from wirecheck.judge.claims.members import hashed, named
-from wirecheck.judge.claims.outcomes import SLOT_NS
+from wirecheck.judge.claims.outcomes import OTHERS, SLOT_NS, SUCCESS, Outcomes, Part
 from wirecheck.judge.claims.reduce import Column
 from wirecheck.judge.results.finding import Evidence, Number, Side, first_of, last_of
+from wirecheck.judge.streaks import in_order, together
+from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import Topic, name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
 
@@ -111,6 +113,13 @@ def committed_epoch_ahead(subject: Subject, group: Group, context: CheckContext)
 
 
 def leaves_and_joins_again(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    left = [*leaves_by_itself(subject, group, context)]
+    yield from left
+    said = {one.key for one in left}
+    yield from (one for one in removed_and_joins_again(subject, group, context) if one.key not in said)
+
+
+def leaves_by_itself(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Who leaves twice over one connection has joined in between. An administrator removes others. Two agents whose
     clocks differ may show one message at two times: it counts by slots, over a slot at least.
     """
@@ -128,6 +137,7 @@ def leaves_and_joins_again(subject: Subject, group: Group, context: CheckContext
         times = sum(len(claim.tally) for claim in claims)
         words = {
             "group": reads,
+            "does": "left",
             "times": Number(times),
             "from": clock(min(claim.first.ts_ns for claim in claims)),
             "to": clock(max(claim.last.ts_ns for claim in claims)),
@@ -135,6 +145,41 @@ def leaves_and_joins_again(subject: Subject, group: Group, context: CheckContext
         }
         about = {"client_ids": clients_of(claims), "brokers": brokers_of(claims, context), "count": times}
         yield resting_on(claims, *subject[1:], reads, **about, words=words)
+
+
+def removed_and_joins_again(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Whose heartbeats the coordinator answers with UNKNOWN_MEMBER_ID on one connection, after it joined again each
+    time: its session was over before it sent the next one. A coordinator that moves keeps its members.
+    """
+    for (reads,), claims in gathered(context.claims("entry", group, *subject), "group"):
+        beats = together([claim for claim in claims if claim["api"] in BEATS])
+        joins = together([claim for claim in claims if claim["api"] in JOINS])
+        every = [removals(beats, joins, port) for port in sorted(beats.parts(REMOVED) - {OTHERS}, key=str)]
+        times = max(every, key=len, default=[])
+        if len(times) < REMOVALS or times[-1] - times[0] < context.settings.never_s * SECOND_NS:
+            continue
+        words = {"group": reads, "does": "was removed from", "times": Number(len(times))}
+        words |= {"from": clock(times[0]), "to": clock(times[-1]), "limit": "; its heartbeats come too late"}
+        about = {"client_ids": clients_of(claims), "brokers": brokers_of(claims, context), "count": len(times)}
+        yield resting_on(claims, *subject[1:], reads, **about, words=words)
+
+
+def removals(beats: Outcomes, joins: Outcomes, port: Part) -> list[int]:
+    """When a member on one connection was no member any more; each but the first after it had joined again."""
+    joined = joins.runs({SUCCESS}, part=port)
+    found: list[int] = []
+    for run in in_order(beats.runs(REMOVED, part=port)):
+        if not found or any(found[-1] < one.last_ns and one.first_ns < run.last_ns for one in joined):
+            found.append(run.last_ns if found else run.first_ns)
+    return found
+
+
+JOINS = frozenset({"JoinGroup", "ConsumerGroupHeartbeat", "ShareGroupHeartbeat"})
+BEATS = JOINS - {"JoinGroup"} | {"Heartbeat"}
+REMOVED = frozenset({25, 110})
+"""UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH: the coordinator has no such member, or gave up waiting for it."""
+REMOVALS = 3
+"""Of the group; once or twice a process was slow."""
 
 
 def current_id(name: str, group: Group, context: CheckContext) -> str:

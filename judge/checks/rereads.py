@@ -173,9 +173,13 @@ def leaves_well(reads: str, again: Again, log: Log) -> bool:
 
 
 def looks_at_the_first(reads: str, again: Again, partition: int, log: Log) -> bool:
-    """Whether a reader asks for the first records only, leaves well each time, and its group commits nothing: as a
-    check of health does, and who cannot process the first record.
+    """Whether a reader asks for the first records only, leaves well each time and ends its connection, and its group
+    commits nothing: as a check of health does, and who cannot process the first record.
     """
+    client_id, host = again.reader.who
+    left = log.context.claims("left", log.group, "client", client_id or "", host)
+    if any(len(claim.tally) > 1 for claim in left if claim["group"] == reads):
+        return False  # it was away for longer than its max.poll.interval.ms
     committed = any(claim["group"] == reads for claim in log.every("committed"))
     return (
         again.only and not committed and begins_at_the_first(again, partition, log) and leaves_well(reads, again, log)

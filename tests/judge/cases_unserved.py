@@ -1374,6 +1374,37 @@ def grp008_fires__of_the_next_protocol(lab):
     lab.until = 660
 
 
+def removed(lab, times, *, again=True, one_connection=True):
+    """Its work takes 14 s a record, and its session 10 s: it learns so with its next heartbeat, and joins again."""
+    talk = member(lab, until=4)
+    for at in times:
+        talk = talk if one_connection else member(lab, at=at - 8, until=at - 6)
+        talk.ask(at, "Heartbeat", 4, READER, {"errorCode": 25})
+        if again:
+            asked = {**READER, "rebalanceTimeoutMs": 20_000, "sessionTimeoutMs": 10_000, "protocolType": "consumer"}
+            talk.ask(at + 14, "JoinGroup", 7, asked, {"errorCode": 0, "memberId": "m-1", "leader": "m-1"})
+            talk.ask(at + 14.1, "Heartbeat", 4, READER, {"errorCode": 0})
+    lab.until = max(times) + 30
+
+
+def grp008_fires__the_coordinator_removes_it(lab):
+    removed(lab, range(18, 130, 28))
+    (found,) = lab.findings("GRP008")
+    assert found["summary"].startswith("reader was removed from group g 4 times")
+
+
+def grp008_near_miss__removed_twice(lab):
+    removed(lab, range(18, 60, 28))
+
+
+def grp008_near_miss__several_processes_are_removed_once(lab):
+    removed(lab, range(18, 130, 28), one_connection=False)
+
+
+def grp008_near_miss__it_is_no_member_and_does_not_join(lab):
+    removed(lab, range(18, 130, 28), again=False)
+
+
 def grp008_near_miss(lab):
     """A process is started again and again, as by a schedule."""
     for at in range(0, 600, 60):
