@@ -21,7 +21,7 @@ from wirecheck.judge.claims.outcomes import OTHERS, SLOT_NS, SUCCESS, UNASKED, O
 from wirecheck.judge.claims.response_outcomes import outcome_name
 from wirecheck.judge.results.finding import Evidence
 from wirecheck.judge.streaks import Streak, longest_of, together
-from wirecheck.judge.thresholds import SECOND_NS
+from wirecheck.judge.thresholds import SECOND_NS, Settings
 from wirecheck.judge.topic_history import name_of
 from wirecheck.judge.topology.clusters import Group
 from wirecheck.wording import and_list
@@ -157,28 +157,21 @@ def dense(slots: Mapping[int, Streak], least: int) -> Iterator[Streak]:
 
 
 def connects_without_pause(every: Sequence[Claim], subject: Subject, context: CheckContext) -> Iterator[Evidence]:
-    """All connections of a client together: it may have one after the other, or many at once. What lets it work ends
-    the storm: each of 8,000 short connections that carries a write has its reason.
-    """
-    least = context.settings.storm_per_s * SLOT_NS // SECOND_NS
+    """All connections of a client together: it may have one after the other, or many at once."""
     opened: dict[int, Streak] = {}
     for run in together(connections_that_are_over(subject, context)).runs():
         slot = run.first_ns // SLOT_NS
         one = Streak(run.count, run.first_ns, min(run.last_ns, end_ns(slot)))
         opened[slot] = opened[slot].joined(one) if slot in opened else one
-    work = [claim for claim in every if claim["api"] not in BEFORE_WORK]
-    steps = [claim for claim in every if claim["api"] in BEFORE_WORK]
-    worked, rejected = granted_by_slot(work), Counter[int]()
+    rejected = Counter[int]()
     errors: dict[str, Counter[int]] = {}
     for claim in every:
         for code in filter(is_bad, claim.outcomes.codes()):
             for run in claim.outcomes.runs({code}):
                 rejected[run.first_ns // SLOT_NS] += run.count
                 errors.setdefault(claim["api"], Counter())[code] += run.count
-    idle = {slot: one for slot, one in opened.items() if worked[slot] * context.settings.partly_one_in < one.count}
-    seldom = context.settings.storm_seldom_per_s * SLOT_NS // SECOND_NS
-    fast = {slot: one for slot, one in idle.items() if one.count >= seldom or 2 * rejected[slot] >= one.count}
-    streak = longest_of(dense(fast, least))
+    worked = granted_by_slot(claim for claim in every if claim["api"] not in BEFORE_WORK)
+    streak = without_work(opened, worked, rejected, context.settings)
     if streak is None:
         return
     words = {
@@ -187,12 +180,28 @@ def connects_without_pause(every: Sequence[Claim], subject: Subject, context: Ch
         "rate": f"{rate(streak):,.0f}",
         "from": clock(streak.first_ns),
         "to": clock(streak.last_ns),
-        "answer": why_it_connects(steps, errors),
+        "answer": why_it_connects([claim for claim in every if claim["api"] in BEFORE_WORK], errors),
         "before": "",
     }
     about: dict[str, object] = {"first_ns": streak.first_ns, "last_ns": streak.last_ns, "count": streak.count}
     about |= {"client_ids": clients_of(every), "brokers": brokers_of(every, context), "words": words}
     yield resting_on(every, *subject[1:], "", **about)
+
+
+def without_work(
+    opened: Mapping[int, Streak], worked: Mapping[int, int], rejected: Mapping[int, int], settings: Settings
+) -> Streak | None:
+    """The longest time in which so many connections are opened in each slot, and what lets a client work is granted on
+    hardly one in ten: each of 8,000 short connections that carry a write has its reason. Half as many are enough if
+    half of them are rejected.
+    """
+    least, seldom = (per_s * SLOT_NS // SECOND_NS for per_s in (settings.storm_per_s, settings.storm_seldom_per_s))
+    fast = {}
+    for slot, one in opened.items():
+        idle = worked.get(slot, 0) * settings.partly_one_in < one.count
+        if idle and (one.count >= seldom or 2 * rejected.get(slot, 0) >= one.count):
+            fast[slot] = one
+    return longest_of(dense(fast, least))
 
 
 def granted_by_slot(claims: Iterable[Claim]) -> Counter[int]:
