@@ -389,6 +389,8 @@ def cannot(hurt: HurtClient) -> tuple[str, str]:
         return f"never read {plural(hurt.count, 'record')} of {hurt.topic}", ""
     if hurt.error == harm.EVERY_ABORTED:
         return "aborts each of its transactions", lasted
+    if hurt.error == harm.OUT_OF_QUOTA:
+        return "is held up by a quota", lasted
     if hurt.error == harm.NOT_ACCEPTED:
         return f"accepts no record{about('of', hurt.topic)}", lasted
     if hurt.error == harm.REBALANCING:

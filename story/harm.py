@@ -41,6 +41,7 @@ UNKNOWN_ID = "UNKNOWN_TOPIC_ID"
 NOT_FETCHED, NOT_WRITTEN, WRITES_WAIT = "nothing fetched", "nothing written", "writes wait"
 SAME_OFFSET, NEVER_READ, REBALANCING = "the same offset again", "records never read", "waits for members"
 NOT_ACCEPTED, EVERY_ABORTED = "nothing accepted", "every transaction aborted"
+OUT_OF_QUOTA = "next to nothing granted"
 
 
 KINDS_OF_HARM = {code: check.hurts for code, check in LISTED.items() if check.hurts is not None}
