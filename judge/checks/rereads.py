@@ -9,7 +9,7 @@ gets on elsewhere, unless it leaves ten times before the end of the log. Where t
 is, nothing waits.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from wirecheck.client_ids import is_internal
@@ -34,13 +34,14 @@ from wirecheck.judge.checks.progress import (
 from wirecheck.judge.checks.shapes import brokers_of, clock, end_ns, resting_on, slots, start_ns
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.extract.positions import EARLIEST
-from wirecheck.judge.claims.outcomes import SLOT_NS
+from wirecheck.judge.claims.outcomes import SLOT_NS, Outcomes, Part
 from wirecheck.judge.results.finding import Evidence, Number
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topology.clusters import Group
 
 LEAST_S = 60
 """A record may be tried so long, at first: libraries try ten times, or for a minute, and go on."""
+FETCH, HEARTBEAT = "Fetch", "Heartbeat"
 SLOTS = 5
 """In so many slots of 10 s it asks for the offset again."""
 
@@ -122,6 +123,8 @@ def groups_of(one: Reader, context: CheckContext, group: Group) -> Iterator[tupl
 
 def reads_for(reads: str, members: list[Claim], again: Again, partition: int, log: Log) -> bool:
     """Whether a group gets no further meanwhile with this partition, which its member reads for it."""
+    if is_another_process(again, log):
+        return False
     done = [claim for claim in log.current("committed", partition) if claim["group"] == reads]
     commits, restored = log.since_born(done), restored_to(reads, partition, log)
     if max(greatest(commits), restored) >= greatest(log.end(partition)):
@@ -141,6 +144,26 @@ def reads_for(reads: str, members: list[Claim], again: Again, partition: int, lo
     if any(value != done_to and slot > again.slots[0] for slot, value in commits) or again.offset < before:
         return False
     return again.lasts_ns >= 2 * longest_gap(commits, again.slots[0]) * SLOT_NS
+
+
+def is_another_process(again: Again, log: Log) -> bool:
+    """Whether each fetch connection is soon over, as of a tool that is started again and again, while heartbeats go on
+    over one that stays: the member is another process of that ID, and may work on what it has.
+    """
+    client = "client", again.reader.client_id or "", again.reader.host
+    every = log.context.claims("activity", log.group, *client)
+    fetched, beaten = ([one.outcomes for one in every if one["api"] == api] for api in (FETCH, HEARTBEAT))
+    return longest_on_one(fetched, again) <= 1 < len(again.slots) <= longest_on_one(beaten, again)
+
+
+def longest_on_one(every: Iterable[Outcomes], again: Again) -> int:
+    """Over how many slots one connection was used meanwhile."""
+    found: dict[Part, set[int]] = {}
+    for outcomes in every:
+        for part in outcomes.parts(outcomes.codes()):
+            seen = (run.first_ns // SLOT_NS for run in outcomes.runs(part=part))
+            found.setdefault(part, set()).update(slot for slot in seen if again.slots[0] <= slot <= again.slots[-1])
+    return max(map(len, found.values()), default=0)
 
 
 def restored_to(reads: str, partition: int, log: Log) -> int:

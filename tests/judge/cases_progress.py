@@ -1130,6 +1130,13 @@ def grp018_near_miss(lab):
     fetches(lab, follows(50, 120))
 
 
+def grp018_near_miss__a_tool_of_its_id_looks_at_the_record(lab):
+    """The member works on a batch; each look is a process of its own."""
+    lives(lab)
+    for at in range(20, 120, 4):
+        fetches(lab, [(at, 10, at)])
+
+
 def grp018_near_miss__the_log_has_no_more(lab):
     lists_songs(lab, 150)
     process(lab, 2, 1, until=150)
