@@ -115,8 +115,8 @@ def committed_epoch_ahead(subject: Subject, group: Group, context: CheckContext)
 def leaves_and_joins_again(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     left = [*leaves_by_itself(subject, group, context)]
     yield from left
-    said = {one.key for one in left}
-    yield from (one for one in removed_and_joins_again(subject, group, context) if one.key not in said)
+    known = {one.key for one in left}
+    yield from (one for one in removed_and_joins_again(subject, group, context) if one.key not in known)
 
 
 def leaves_by_itself(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
