@@ -31,6 +31,7 @@ from wirecheck.judge.topology.clusters import Group
 
 FETCH = "Fetch"
 OF_SHARES = frozenset({"ShareFetch", "ShareAcknowledge"})
+MS_NS = 1_000_000
 
 
 class Held(NamedTuple):
@@ -114,7 +115,8 @@ def clients_at(host: str, context: CheckContext) -> list[Subject]:
 def patience_ns(held: Held, since_ns: int, group: Group, context: CheckContext) -> int:
     """How long a member may do without a fetch: its own rebalance timeout (of Java max.poll.interval.ms), or more; of a
     share group, which states none, Java's own. Of a reader with a rhythm whose log goes on twice its longest pause; of
-    a share group not less than a minute, twice as long as records are locked by default.
+    a share group not less than a minute, twice as long as records are locked by default. Without a rhythm it is twice
+    as long as a response says that they are locked: what it acquired is another one's by then.
     """
     if is_of_share_group(held.member):
         return share_patience_ns(held, since_ns, group, context)
@@ -133,13 +135,21 @@ def patience_ns(held: Held, since_ns: int, group: Group, context: CheckContext) 
 def share_patience_ns(held: Held, since_ns: int, group: Group, context: CheckContext) -> int:
     client = "client", held.member["client_id"] or "", held.member["host"]
     mine = [claim for claim in context.claims("activity", group, *client) if claim["api"] in OF_SHARES]
+    least_ns, own_ns = context.settings.unanswered_s * SECOND_NS, 2 * (longest_pause(mine) + 1) * SLOT_NS
+    if sum(claim.count for claim in mine) < RHYTHM:
+        lock_ns = locked_ns(held, client, since_ns, group, context)
+        return max(least_ns, own_ns, 2 * lock_ns) if lock_ns else context.settings.client_grace_ns
     end = log_end(held, group, context)
     before = max((offset for slot, offset in end if slot <= since_ns // SLOT_NS), default=0)
     grows = bool(end) and end[-1][1] > before > 0
-    if sum(claim.count for claim in mine) < RHYTHM or not grows:
-        return context.settings.client_grace_ns
-    own_ns = 2 * (longest_pause(mine) + 1) * SLOT_NS
-    return min(context.settings.client_grace_ns, max(context.settings.unanswered_s * SECOND_NS, own_ns))
+    return min(context.settings.client_grace_ns, max(least_ns, own_ns)) if grows else context.settings.client_grace_ns
+
+
+def locked_ns(held: Held, client: Subject, since_ns: int, group: Group, context: CheckContext) -> int:
+    """For how long the records that a member acquired with its last answer are locked; 0 where it acquired none."""
+    every = [one for one in context.claims("acknowledged", group, *client) if one["group"] == held.member["group"]]
+    last = [one for one in every if one.peak.get("acquired", 0) >= since_ns]
+    return max((int(one.peak["lock_ms"]) for one in last), default=0) * MS_NS
 
 
 def log_end(held: Held, group: Group, context: CheckContext) -> list[tuple[int, int]]:

@@ -1089,6 +1089,30 @@ def cli004_fires__a_share_group_that_stopped(lab):
     share_fetches(lab, range(3, 100, 2))
 
 
+def acquires_once(lab, lock_ms, until=250, count=1):
+    """It takes records, which are locked for so long, and is silent."""
+    lists_songs(lab, until)
+    share_member(lab, until=until)
+    listed = [{"topicId": ID_1, "partitions": [{"partitionIndex": 0}]}]
+    taken = [{"firstOffset": 0, "lastOffset": 9, "deliveryCount": 1}] * count
+    rows = [{"topicId": ID_1, "partitions": [{"partitionIndex": 0, "records": "AAAA", "acquiredRecords": taken}]}]
+    answer = {"errorCode": 0, "acquisitionLockTimeoutMs": lock_ms, "responses": rows}
+    talk = lab.talk(client_id="reader", host="10.0.0.7")
+    talk.ask(4, "ShareFetch", 1, {**READER, "topics": listed, "forgottenTopicsData": []}, answer)
+
+
+def cli004_fires__a_share_group_whose_lock_is_over(lab):
+    acquires_once(lab, 30_000)
+
+
+def cli004_near_miss__a_share_group_whose_lock_lasts(lab):
+    acquires_once(lab, 180_000)
+
+
+def cli004_near_miss__a_share_group_that_acquired_nothing(lab):
+    acquires_once(lab, 30_000, count=0)
+
+
 def cli004_near_miss__a_share_group(lab):
     """Of an empty topic."""
     lists_songs(lab)

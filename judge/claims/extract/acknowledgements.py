@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from wirecheck.decode.columns import value_per
 from wirecheck.judge.claims.batch import Batch, Lines
 from wirecheck.judge.claims.outcomes import SUCCESS
 from wirecheck.judge.claims.reduce import Ints, Rows
@@ -25,7 +26,11 @@ def claims(batch: Batch) -> Iterator[Rows]:
             yield acknowledged(batches)
     if acquired := batch.lines("ShareFetch", "response", "responses.partitions.acquired_records"):
         group, known = acquired.other_column("group_id")
-        key, peak = ["@who", group, "topic_id"], {"deliveries": acquired["delivery_count"]}
+        header = batch.lines("ShareFetch", "response")
+        lock_ms = value_per(acquired.message, header.table, "acquisition_lock_timeout_ms", absent=0) if header else 0
+        key = ["@who", group, "topic_id"]
+        peak = {"deliveries": acquired["delivery_count"], "acquired": acquired.ts_ns}
+        peak["lock_ms"] = np.zeros(len(acquired), np.int64) + lock_ms
         yield acquired.states("acknowledged", key, known, peak=peak)
 
 
