@@ -49,6 +49,8 @@ class Servers:
         """Brokers are named by host names: then any address may be one of them."""
         self.stated: dict[str, set[str]] = defaultdict(set)
         """ClusterIds by endpoint, out of its Metadata answers."""
+        self.no_cluster_id: set[str] = set()
+        """Endpoints that leave it out of answers that have a place for it."""
         self.carried: dict[str, set[str]] = defaultdict(set)
         """Topic ids by endpoint."""
         self.advertised: dict[str, dict[str, Ranges]] = defaultdict(dict)
@@ -75,6 +77,8 @@ class Servers:
                         self.answering.add(claim["endpoint"])
                 case "cluster_id" if claim["how"] == "metadata":
                     self.stated[claim["endpoint"]].add(claim["cluster_id"])
+                case "no_cluster_id":
+                    self.no_cluster_id.add(claim["endpoint"])
                 case "carries":
                     self.carried[claim["endpoint"]].update(topic_id for _, topic_id, _ in carried([claim]))
                 case "advertised":
@@ -119,24 +123,57 @@ class Servers:
         return addresses
 
     def unnamed(self) -> Iterator[str]:
-        """Endpoints that state the ClusterId of members, none of whom names their host. If members have host names, any
-        address may be one of theirs; and a list that shares no address with theirs may be another listener's.
+        """Endpoints that state the ClusterId of members, or what only that cluster has, none of whom names their host.
+        If members have host names, any address may be one of theirs. So may one of a list of other addresses, as of
+        another listener, with numbers of members.
         """
         elsewhere: dict[str, set[str]] = defaultdict(set)
         for endpoint, claims in self.addresses.items():
             for claim in claims:
                 if host_of(claim["address"]) != host_of(endpoint):
                     elsewhere[host_of(claim["address"])].add(endpoint)
-        for endpoint in sorted(self.stated):
-            for members in (self.members[one] for one in self.stated[endpoint]):
-                not_named = all(map(is_literal, members)) and host_of(endpoint) not in {*map(host_of, members)}
-                if not_named and all(self.shares(end, members) for end in elsewhere[host_of(endpoint)]):
-                    yield endpoint
-                    break
+        everybody = [*map(self.cluster_of, self.members.values())]
+        by_id = dict(zip(self.members, everybody, strict=True))
+        for endpoint in sorted({*self.stated, *self.no_cluster_id}):
+            stated = [by_id[one] for one in self.stated.get(endpoint, ())]
+            for one in stated or [one for one in everybody if self.touches(endpoint, one)]:
+                if one.literal and host_of(endpoint) not in one.hosts:
+                    if not any(self.is_listener(end, one) for end in elsewhere[host_of(endpoint)]):
+                        yield endpoint
+                        break
 
-    def shares(self, endpoint: str, members: Collection[str]) -> bool:
+    def cluster_of(self, addresses: set[str]) -> "MemberFacts":
+        at = [end for end in self.addresses if end in addresses]
+        numbers = {claim["broker"] for end in at for claim in self.addresses[end]}
+        topic_ids = set[str]().union(*(self.carried.get(end, ()) for end in addresses))
+        return MemberFacts(
+            addresses, {*map(host_of, addresses)}, numbers, topic_ids, literal=all(map(is_literal, addresses))
+        )
+
+    def touches(self, endpoint: str, members: "MemberFacts") -> bool:
+        """Whether it hands out addresses or topic IDs of members, or no address that tells it from them."""
+        ids = self.carried.get(endpoint, ())
+        return not self.addresses[endpoint] or self.shares(endpoint, members) or not members.topic_ids.isdisjoint(ids)
+
+    def shares(self, endpoint: str, members: "MemberFacts") -> bool:
         """Whether it hands out addresses of members."""
-        return any(claim["address"] in members for claim in self.addresses[endpoint])
+        return any(claim["address"] in members.addresses for claim in self.addresses.get(endpoint, ()))
+
+    def is_listener(self, endpoint: str, members: "MemberFacts") -> bool:
+        """Whether its list may be that of another listener of members: other addresses, and numbers of theirs."""
+        numbers = {claim["broker"] for claim in self.addresses[endpoint]}
+        return not self.shares(endpoint, members) and not numbers.isdisjoint(members.numbers)
+
+
+class MemberFacts(NamedTuple):
+    """What the members of one cluster are and have."""
+
+    addresses: set[str]
+    hosts: set[str]
+    numbers: set[int]
+    topic_ids: set[str]
+    literal: bool
+    """Whether all addresses are literal."""
 
 
 MOST_SUBJECTS = 10_000
@@ -149,6 +186,8 @@ OF_REPLICAS = {"follower", "follows", "fetch_versions", "replica_answer", "heart
 """
 OF_NAMES = {"binding", "described"}
 """Kinds of claims by which a server gives an ID a name."""
+OF_CHANGES = {"creation", "deletion"}
+"""Kinds of claims about topics that a server created or deleted: members show it of theirs."""
 NAMED_NS = 20_000_000_000
 """So long after a broker names itself, brokers of its cluster name it too."""
 
@@ -269,15 +308,14 @@ class UnauthenticatedHosts:
         if self.servers and host_of(claim.server()) in self.servers and host_of(claim.last.server) in self.servers:
             return True
         if self.unlisted and claim.server() in self.unlisted and claim.last.server in self.unlisted:
-            return claim.kind in OF_REPLICAS or (claim.kind in OF_NAMES and self.misnames(claim))
+            named = claim.kind in OF_NAMES and self.members_name(claim["topic_id"])
+            return named or claim.kind in OF_REPLICAS or claim.kind in OF_CHANGES
         return host is not None and self.hosts[host].unauthenticated and not self.may_be_honest(claim)
 
-    def misnames(self, claim: Claim) -> bool:
-        """Whether members know a topic ID by other names alone."""
-        topic_id = claim["topic_id"]
+    def members_name(self, topic_id: str | None) -> bool:
+        """Whether members have a name for a topic ID: then a name of a stranger adds nothing."""
         bound = self.ledger.claims("binding", "id", topic_id) if topic_id else []
-        names = {one["name"] for one in bound if one.server() not in self.unlisted}
-        return bool(names) and claim["name"] not in names
+        return any(one["name"] and one.server() not in self.unlisted for one in bound)
 
     def may_be_honest(self, claim: Claim) -> bool:
         """Another cluster's node among a quorum, a controller of before where brokers are named by host names, or a

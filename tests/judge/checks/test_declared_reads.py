@@ -17,7 +17,7 @@ BUILT = [*catalogue.CHECKS]
 BESIDE_CHECKS = {
     "who belongs together": {"server:registered"},
     "what is judged with what": {"id:creation", "name:stated"},
-    "which hosts are unauthenticated": {"link:asked"},
+    "which hosts are unauthenticated": {"link:asked", "server:no_cluster_id"},
     "whose requests a proxy sends on": {"host:received", "host:sent_on"},
     "what a connection adds to sums": {
         "connection:connection_requests", "connection:connection_ranges", "connection:session_begun", "connection:gap",
