@@ -293,8 +293,11 @@ class CheckContext:
 
     def of_members(self, kind: str) -> Iterator[Claim]:
         """One kind of claims about servers, without those about servers that no member names."""
-        unlisted = self.unauthenticated_hosts.unlisted
-        yield from (claim for claim in self.ledger.claims(kind, "server") if claim["endpoint"] not in unlisted)
+        yield from filter(self.of_member, self.ledger.claims(kind, "server"))
+
+    def of_member(self, claim: Claim) -> bool:
+        """Whether a server's claim is not that of one that no member names."""
+        return claim["endpoint"] not in self.unauthenticated_hosts.unlisted
 
     def generation_facts(self) -> list[tuple[str, tuple[object, ...]]]:
         """The logs that have more than one generation, and since when."""

@@ -616,7 +616,7 @@ def side_by_side(one: Claim, other: Claim, topic: Topic, context: CheckContext) 
 
 def brokers_disagree_on_topic_id(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     topic = topic_of(subject[1], group, context)
-    answers = [claim for claim in topic.bindings if claim["source"] == "metadata"]
+    answers = [claim for claim in topic.bindings if claim["source"] == "metadata" and context.of_member(claim)]
     grace_ns = context.settings.broker_grace_ns
     for old, new in topic.changes:
         late = [c for c in answers if c["topic_id"] == old.topic_id and c.last.ts_ns > new.born_ns + grace_ns]
@@ -664,7 +664,7 @@ def ignorant(topic: Topic, history: History, context: CheckContext) -> Iterator[
     """
     grace_ns = context.settings.broker_grace_ns
     answers = [c for c in topic.bindings if c["source"] == "metadata" and c["topic_id"] == history.topic_id]
-    for absence in context.claims("absence", topic.group, "name", topic.name):
+    for absence in filter(context.of_member, context.claims("absence", topic.group, "name", topic.name)):
         endpoint = absence["endpoint"]
         own = {slot for claim in answers if claim["endpoint"] == endpoint for slot in slots(claim.tally)}
         others = {slot for claim in answers if claim["endpoint"] != endpoint for slot in slots(claim.tally)}

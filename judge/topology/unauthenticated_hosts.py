@@ -308,14 +308,16 @@ class UnauthenticatedHosts:
         if self.servers and host_of(claim.server()) in self.servers and host_of(claim.last.server) in self.servers:
             return True
         if self.unlisted and claim.server() in self.unlisted and claim.last.server in self.unlisted:
-            named = claim.kind in OF_NAMES and self.members_name(claim["topic_id"])
-            return named or claim.kind in OF_REPLICAS or claim.kind in OF_CHANGES
+            misnamed = claim.kind in OF_NAMES and self.misnames(claim)
+            return misnamed or claim.kind in OF_REPLICAS or claim.kind in OF_CHANGES
         return host is not None and self.hosts[host].unauthenticated and not self.may_be_honest(claim)
 
-    def members_name(self, topic_id: str | None) -> bool:
-        """Whether members have a name for a topic ID: then a name of a stranger adds nothing."""
+    def misnames(self, claim: Claim) -> bool:
+        """Whether members know a topic ID by other names alone."""
+        topic_id = claim["topic_id"]
         bound = self.ledger.claims("binding", "id", topic_id) if topic_id else []
-        return any(one["name"] and one.server() not in self.unlisted for one in bound)
+        names = {one["name"] for one in bound if one.server() not in self.unlisted}
+        return bool(names) and claim["name"] not in names
 
     def may_be_honest(self, claim: Claim) -> bool:
         """Another cluster's node among a quorum, a controller of before where brokers are named by host names, or a

@@ -89,7 +89,9 @@ def cluster_ids(batch: Batch) -> Iterator[Rows]:
     for _, header, how in batch.each("response", STATED):
         over_time = {"error": np.zeros(len(header), np.int64), "apart": constant(OTHERS, len(header))}
         yield header.states("cluster_id", f"@endpoint cluster_id ={how}", header.size("cluster_id") > 0, **over_time)
-        yield header.states("no_cluster_id", "@endpoint", header.present("cluster_id") & (header.size("cluster_id") <= 0))
+        answers = np.isin(header.message, answering(batch))
+        withheld = header.present("cluster_id") & (header.size("cluster_id") <= 0)
+        yield header.states("no_cluster_id", "@endpoint", answers & withheld)
     for api, header in batch.each("request", SENT):
         if header.has("cluster_id"):
             good = (header.size("cluster_id") > 0) & (header.other("error_code", absent=-1) == 0)
@@ -97,6 +99,14 @@ def cluster_ids(batch: Batch) -> Iterator[Rows]:
                 answers = batch.lines("Fetch", "response", "responses.partitions")
                 good &= np.isin(header.partner, answers.message[of_log(answers)] if answers else ())
             yield header.states("cluster_id", "@endpoint cluster_id =accepted", good)
+
+
+def answering(batch: Batch) -> Ints:
+    """Answers with brokers, or with a topic without an error: what is refused has no ClusterId either."""
+    found = [brokers.message for _, brokers, _ in batch.each("response", LISTS)]
+    if topics := batch.lines("Metadata", "response", "topics"):
+        found.append(topics.message[topics["error_code"] == 0])
+    return np.concatenate([np.zeros(0, np.int64), *found])
 
 
 def of_log(partitions: Lines) -> Bools:
