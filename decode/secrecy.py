@@ -48,7 +48,7 @@ def confidential(messages: Messages, request_of: Ints, *, principals: bool = Tru
     `request_of` is, by message, the one in the batch that it answers, -1 if none. Without `principals` these are
     secrets.
     """
-    decoded = decode(messages, _projection())
+    decoded = decode(messages, projection())
     return _all_spans(decoded, request_of, DEEPEST, marked(principals=principals)), decoded.status
 
 
@@ -74,7 +74,7 @@ def confidential_slots() -> NDArray[np.uint8]:
 
 
 @cache
-def _projection() -> Projection:
+def projection() -> Projection:
     kept = confidential_slots()
     request = ["request_data", "request_principal", "client_host_address"]
     carried = only({("Envelope", "request"): request, ("Envelope", "response"): ["response_data"]}).kept_slots
@@ -124,7 +124,7 @@ def spans_of(decoded: Decoded, secret: NDArray[np.bool_]) -> Spans:
 def _within(decoded: Decoded, carried: Unwrapped, steps: int, secret: NDArray[np.bool_]) -> Spans:
     """Spans of inner messages, in the coordinates of those they came in."""
     inner, outer, request_of = carried
-    found = decode(inner, _projection())
+    found = decode(inner, projection())
     readable = (found.status == Status.OK) & ((inner.key != ENVELOPE) | (steps > 1))
     spans = _all_spans(found, request_of, steps - 1, secret) if steps > 1 else spans_of(found, secret)
     begin = _carried_at(decoded, outer)

@@ -38,6 +38,8 @@ UNKNOWN_VERSION: Final = 4
 UNKNOWN_TYPE: Final = 5
 IN_HOLE: Final = 6
 
+# Raft's records have no headers: one byte, their count.
+NO_HEADERS_BYTES: Final = 1
 # Results of `RecordHead.status`.
 WHOLE: Final = 0
 CUT_OFF: Final = 1
@@ -136,11 +138,14 @@ class RecordHead:
         reader.at += 1 if reader.status == columns.OK else 0  # the attributes
         reader.zigzag(columns.VARLONG_BYTES)
         reader.zigzag(columns.VARINT_BYTES)
-        reader.step_over(reader.zigzag(columns.VARINT_BYTES))
+        key_bytes = reader.zigzag(columns.VARINT_BYTES)
+        if reader.status == columns.OK and key_bytes > (CONTROL_KEY_BYTES if control else 0):
+            return BROKEN
+        reader.step_over(key_bytes)
         value_bytes = reader.zigzag(columns.VARINT_BYTES)
         if reader.status != columns.OK:
             return CUT_OFF if reader.status == columns.TRUNCATED else BROKEN
-        if value_bytes >= self.end - reader.at:
+        if reader.at + max(value_bytes, 0) + NO_HEADERS_BYTES != self.end:
             return BROKEN
         self.body_at = self.body_end = reader.at
         if control or value_bytes < 0:

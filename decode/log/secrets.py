@@ -1,7 +1,8 @@
-"""Which bytes of a metadata log are secret: credentials and configuration values inside its records.
+"""Which bytes of a metadata log are secret: credentials, configuration values and unknown tags inside its records.
 
 Works on pieces cut anywhere (FetchSnapshot chunks); at most MOST_CARRIED_BYTES of structure are carried over. Whatever
-is not known to be harmless is secret: unknown record types, broken or old batches, compressed blocks that hold one.
+is not known to be harmless is secret: unknown record types and versions, records with a key or headers, which raft
+writes none of, broken or old batches, compressed blocks that hold one.
 """
 
 from __future__ import annotations
@@ -12,22 +13,21 @@ from typing import TypeAlias
 
 import numpy as np
 
-from wirecheck.decode.columns import tables
 from wirecheck.decode.errors import BadMagic, DecodeError
 from wirecheck.decode.holes import laid_out
 from wirecheck.decode.layouts.layout import Field, layouts
 from wirecheck.decode.layouts.program import form
 from wirecheck.decode.log import compression
-from wirecheck.decode.log.frame_table import CUT_OFF, NO_FRAME, WHOLE, RecordHead
+from wirecheck.decode.log.frame_table import CUT_OFF, NO_FRAME, NO_HEADERS_BYTES, WHOLE, RecordHead
 from wirecheck.decode.log.records import HEADER_BYTES, TO_MAGIC_BYTES, Batch, header, size_and_magic
 from wirecheck.decode.message import Status, decode
 from wirecheck.decode.principals import principal_slots
-from wirecheck.decode.secrecy import marked
+from wirecheck.decode.secrecy import marked, projection, spans_of
 from wirecheck.decode.wire import RECORD, pack
 
 Spans: TypeAlias = list[tuple[int, int]]  # (offset, length), ascending, disjoint
 
-# A record's own structure and frame take some 40 bytes, and a key, which metadata records have not.
+# A record's own structure and frame take some 40 bytes.
 MOST_CARRIED_BYTES = 4096
 MOST_RECORDS = 250_000
 """Of a piece that are looked at: eight megabytes of a log, as much as brokers send at once, have fewer."""
@@ -46,8 +46,13 @@ def secret_types() -> frozenset[int]:
 
 
 @cache
+def _types() -> frozenset[int]:
+    return frozenset(layout.key for layout in layouts("metadata_records"))
+
+
+@cache
 def _harmless_types() -> frozenset[int]:
-    return frozenset(layout.key for layout in layouts("metadata_records")) - secret_types() | {NO_FRAME}
+    return _types() - secret_types()
 
 
 def _any_secret(fields: tuple[Field, ...]) -> bool:
@@ -82,11 +87,11 @@ class LogSecrets:
     most: int = MOST_RECORDS  # records of a piece that are looked at; what is behind them is secret
     records: int = MOST_RECORDS  # how many are left of them
 
-    def feed(self, piece: bytes) -> Spans:
-        """The spans to leave out of this piece, in its own coordinates."""
+    def feed(self, piece: bytes, budget: int = compression.LARGEST_OUTPUT_BYTES) -> Spans:
+        """The spans to leave out of this piece, in its own coordinates. `budget`: what its compressed blocks may cost."""
         data = self.carried + piece
         before, at = len(self.carried), 0
-        self.carried, self.spans, self.bodies, self.budget = b"", [], [], compression.LARGEST_OUTPUT_BYTES
+        self.carried, self.spans, self.bodies, self.budget = b"", [], [], budget
         self.records = self.most
         while at < len(data):
             place = self._step(data, at)
@@ -159,44 +164,37 @@ class LogSecrets:
             return at
         self.in_batch -= head.end - at
         self.records -= 1
-        if head.type in _harmless_types() and (self.principals or head.type not in principal_types()):
+        if head.type == NO_FRAME:
             self.passing, self.hiding = head.end - at, False
             return at
         if head.body_end <= len(data):
             self.bodies.append(_Body(head.body_at, head.body_end, head.type, head.version))
             self.passing, self.hiding = head.end - head.body_end, False
             return head.body_end
-        self.behind = 1 if head.end == head.body_end + 1 else 0  # no headers: metadata records have none
-        self.passing, self.hiding = head.end - head.body_at - self.behind, True
+        harmless = head.type in _harmless_types() and (self.principals or head.type not in principal_types())
+        self.passing, self.hiding, self.behind = head.body_end - head.body_at, not harmless, NO_HEADERS_BYTES
         return head.body_at
 
 
 @cache
 def principal_types() -> frozenset[int]:
     """Record types with a principal."""
-    keys = {layout.key for layout in layouts("metadata_records")}
     found = principal_slots()
-    return frozenset(key for key in keys if any(found[slot.number] for slot in form(key, "record").root.walk()))
+    return frozenset(key for key in _types() if any(found[slot.number] for slot in form(key, "record").root.walk()))
 
 
 def _within(data: bytes, bodies: list[_Body], principals: bool = True) -> Spans:
-    """The secret fields of whole bodies; all of a body that cannot be read."""
-    read = secret_types() if principals else secret_types() | principal_types()
-    secret = marked(principals=principals)
+    """The secret fields and unknown tags of whole bodies; all of a body that cannot be read."""
     messages = pack(
         [data[body.at : body.end] for body in bodies],
         [RECORD] * len(bodies),
-        [body.type if body.type in read else -1 for body in bodies],
+        [body.type if body.type in _types() else -1 for body in bodies],
         [min(body.version, _UNKNOWN) for body in bodies],
     )
-    decoded = decode(messages)
+    decoded = decode(messages, projection())
     unread = (bodies[i] for i in np.flatnonzero(decoded.status != Status.OK))
-    spans = [(body.at, body.end - body.at) for body in unread]
-    begin = np.array([body.at for body in bodies], np.int64) - messages.at[:-1]
-    for kind in {body.type for body in bodies} & read:
-        for table in tables(decoded, kind, "record").values():
-            for name in (name for name, slot in table.names.items() if secret[slot.number]):
-                column = table[name]
-                offset = column.at + begin[table.message]
-                spans += [(at, n) for at, n in zip(offset.tolist(), column.length.tolist(), strict=True) if n > 0]
-    return spans
+    found = spans_of(decoded, marked(principals=principals))
+    read = decoded.status[found.message] == Status.OK
+    begin = np.array([body.at for body in bodies], np.int64)[found.message] + found.offset
+    inside = zip(begin[read].tolist(), found.length[read].tolist(), strict=True)
+    return [*((body.at, body.end - body.at) for body in unread), *inside]
