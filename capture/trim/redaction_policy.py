@@ -29,6 +29,7 @@ from wirecheck.decode.interpret.vectors import bytes_of, vec64
 from wirecheck.decode.layouts.form import Kind, Slot
 from wirecheck.decode.layouts.layout import holds_value
 from wirecheck.decode.layouts.program import Dialect, programs
+from wirecheck.decode.log.compression import LARGEST_OUTPUT_BYTES
 from wirecheck.decode.log.metadata_log import TOPIC_ID, TOPIC_NAME
 from wirecheck.decode.log.records import HEADER_BYTES, read_batches
 from wirecheck.decode.log.secrets import LogSecrets
@@ -51,6 +52,7 @@ PRODUCE, FETCH, FETCH_SNAPSHOT = 0, 1, 59
 _NAME = TOPIC_NAME.encode()
 FIRST_BY_ID = 13  # version of Fetch: topics have names before, ids from there on (KIP-516)
 MOST_SNAPSHOTS = 64  # streams of chunks followed at once
+SECOND_NS = 1_000_000_000
 
 
 @dataclass(slots=True)
@@ -61,13 +63,49 @@ class LogCuts:
     """Whether those in the log may be kept."""
     _snapshots: dict[tuple[int, int, int], tuple[int, LogSecrets]] = field(default_factory=dict)
     """By connection, end offset and epoch: the position of the next chunk, and the walk up to there."""
+    _second: int = 0
+    """Of capture."""
+    _budget: int = 0
+    """What compressed blocks may cost in that second, of all connections: raft compresses none."""
 
-    def cuts(self, messages: Messages, serial: Ints) -> list[Cuts]:
+    def cuts(self, messages: Messages, serial: Ints, ts_ns: Ints) -> list[Cuts]:
         """All of the log in these answers."""
         decoded = decode(messages, _log_projection())
-        return [*_fetched(decoded, principals=self.principals), *self._chunks(decoded, serial)]
+        return [*self._fetched(decoded, ts_ns), *self._chunks(decoded, serial, ts_ns)]
 
-    def _chunks(self, decoded: Decoded, serial: Ints) -> list[Cuts]:
+    def _secret(self, records: Field, walk: LogSecrets, ts_ns: int) -> list[tuple[int, int]]:
+        """Secret spans of a piece of the log; behind bytes that were not seen everything is."""
+        if ts_ns // SECOND_NS != self._second:
+            self._second, self._budget = ts_ns // SECOND_NS, LARGEST_OUTPUT_BYTES
+        seen = int(records.holes[0, 0]) if len(records.holes) else len(records)
+        cuts = walk.feed(records.bytes(0, seen), self._budget)
+        self._budget = walk.budget
+        if seen < len(records):
+            walk.lost = True
+            cuts.append((seen, len(records) - seen))
+        return cuts
+
+    def _fetched(self, decoded: Decoded, ts_ns: Ints) -> list[Cuts]:
+        """The metadata log in answers to raft's Fetch as (message, offset, secret spans)."""
+        every = tables(decoded, "Fetch", "response")
+        table, topics = every["responses.partitions"], every["responses"]
+        if not len(table):
+            return []
+        names, ids = topics["topic"].strings(), topics["topic_id"]
+        found = []
+        for row in range(len(table)):
+            topic = int(table.parent[row])
+            if names[topic] != TOPIC_NAME and bytes(ids[topic]) != TOPIC_ID:
+                continue
+            records = table["records"].field(row)
+            if records is not None and len(records):
+                message = int(table.message[row])
+                place = _offset(decoded, message, int(table["records"].at[row]))
+                walk = LogSecrets(principals=self.principals)
+                found.append((message, place, self._secret(records, walk, int(ts_ns[message]))))
+        return found
+
+    def _chunks(self, decoded: Decoded, serial: Ints, ts_ns: Ints) -> list[Cuts]:
         """Chunks of snapshots as (message, offset, secret spans); they are one stream, position by position."""
         found: list[Cuts] = []
         every = tables(decoded, "FetchSnapshot", "response")
@@ -85,7 +123,8 @@ class LogCuts:
             expected, secrets = self._snapshots.pop(name, (0, LogSecrets(principals=self.principals)))
             if position == 0:
                 expected, secrets = 0, LogSecrets(principals=self.principals)
-            cuts = _secret(chunk, secrets) if position == expected else [(0, len(chunk))]
+            whole = position == expected
+            cuts = self._secret(chunk, secrets, int(ts_ns[message])) if whole else [(0, len(chunk))]
             if position == expected:
                 self._snapshots[name] = position + len(chunk), secrets
             else:
@@ -94,36 +133,6 @@ class LogCuts:
                 del self._snapshots[next(iter(self._snapshots))]
             found.append((message, _offset(decoded, message, int(column.at[row])), cuts))
         return found
-
-
-def _fetched(decoded: Decoded, *, principals: bool) -> list[Cuts]:
-    """The metadata log in answers to raft's Fetch as (message, offset, secret spans)."""
-    every = tables(decoded, "Fetch", "response")
-    table, topics = every["responses.partitions"], every["responses"]
-    if not len(table):
-        return []
-    names, ids = topics["topic"].strings(), topics["topic_id"]
-    found = []
-    for row in range(len(table)):
-        topic = int(table.parent[row])
-        if names[topic] != TOPIC_NAME and bytes(ids[topic]) != TOPIC_ID:
-            continue
-        records = table["records"].field(row)
-        if records is not None and len(records):
-            message = int(table.message[row])
-            place = _offset(decoded, message, int(table["records"].at[row]))
-            found.append((message, place, _secret(records, LogSecrets(principals=principals))))
-    return found
-
-
-def _secret(records: Field, walk: LogSecrets) -> list[tuple[int, int]]:
-    """Secret spans of a piece of the log; behind bytes that were not seen everything is."""
-    seen = int(records.holes[0, 0]) if len(records.holes) else len(records)
-    cuts = walk.feed(records.bytes(0, seen))
-    if seen < len(records):
-        walk.lost = True
-        cuts.append((seen, len(records) - seen))
-    return cuts
 
 
 def _offset(decoded: Decoded, message: int, place: int) -> int:
@@ -317,7 +326,9 @@ class RedactionPolicy:
             spans = _with_cuts(spans, logins, self._logins.cuts(messages.take(logins), exchanges.serial[logins]))
         log = carries_log(messages, spans)
         if len(log):
-            spans = _with_cuts(spans, log, self._log.cuts(messages.take(log), exchanges.serial[log]))
+            spans = _with_cuts(
+                spans, log, self._log.cuts(messages.take(log), exchanges.serial[log], exchanges.ts_ns[log])
+            )
         return without_headers(messages, spans) if self.batch_headers else spans, status
 
     # --- Envelopes: an answer is read by its request, which was handed out earlier
