@@ -88,7 +88,7 @@ class LogSecrets:
     records: int = MOST_RECORDS  # how many are left of them
 
     def feed(self, piece: bytes, budget: int = compression.LARGEST_OUTPUT_BYTES) -> Spans:
-        """The spans to leave out of this piece, in its own coordinates. `budget`: what its compressed blocks may cost."""
+        """The spans to leave out of this piece, in its own coordinates. `budget`: what its blocks may cost."""
         data = self.carried + piece
         before, at = len(self.carried), 0
         self.carried, self.spans, self.bodies, self.budget = b"", [], [], budget

@@ -6,7 +6,7 @@ unauthenticated, nor is one that only uses an old version (VER001) or belongs to
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -83,12 +83,7 @@ class Servers:
                     self.carried[claim["endpoint"]].update(topic_id for _, topic_id, _ in carried([claim]))
                 case "advertised":
                     self.advertised[claim["endpoint"]][digest(claim["ranges"])] = read(claim["ranges"])
-        by_cluster, at_host = defaultdict[str, list[str]](list), defaultdict[str, set[str]](set)
-        for endpoint, cluster_ids in self.stated.items():
-            at_host[host_of(endpoint)].add(endpoint)
-            for cluster_id in cluster_ids:
-                by_cluster[cluster_id].append(endpoint)
-        self.members = {cluster_id: self.members_of(endpoints, at_host) for cluster_id, endpoints in by_cluster.items()}
+        self.members = self.members_by_cluster()
         """By ClusterId the addresses that its members name."""
         self.unlisted = {*self.unnamed()}
         """Endpoints that state a ClusterId whose members name no such host."""
@@ -104,6 +99,14 @@ class Servers:
         """
         every = self.advertised.get(endpoint, {}).values()
         return any(HEARTBEAT in ranges and METADATA not in ranges for ranges in every)
+
+    def members_by_cluster(self) -> dict[str, set[str]]:
+        by_cluster, at_host = defaultdict[str, list[str]](list), defaultdict[str, set[str]](set)
+        for endpoint, cluster_ids in self.stated.items():
+            at_host[host_of(endpoint)].add(endpoint)
+            for cluster_id in cluster_ids:
+                by_cluster[cluster_id].append(endpoint)
+        return {cluster_id: self.members_of(endpoints, at_host) for cluster_id, endpoints in by_cluster.items()}
 
     def members_of(self, endpoints: Iterable[str], at_host: Mapping[str, set[str]]) -> set[str]:
         """The addresses of members, as far as they are known: the servers that most others name are members, and so is
@@ -136,11 +139,12 @@ class Servers:
         by_id = dict(zip(self.members, everybody, strict=True))
         for endpoint in sorted({*self.stated, *self.no_cluster_id}):
             stated = [by_id[one] for one in self.stated.get(endpoint, ())]
+            host, lists = host_of(endpoint), elsewhere[host_of(endpoint)]
             for one in stated or [one for one in everybody if self.touches(endpoint, one)]:
-                if one.literal and host_of(endpoint) not in one.hosts:
-                    if not any(self.is_listener(end, one) for end in elsewhere[host_of(endpoint)]):
-                        yield endpoint
-                        break
+                named = not one.literal or host in one.hosts
+                if not named and not any(self.is_listener(end, one) for end in lists):
+                    yield endpoint
+                    break
 
     def cluster_of(self, addresses: set[str]) -> "MemberFacts":
         at = [end for end in self.addresses if end in addresses]

@@ -24,7 +24,6 @@ from tests.laws.test_refused import (
     bytes_of,
     cards_of,
     findings_of,
-    of_outsiders,
     with_talks,
 )
 from wirecheck import library
@@ -32,7 +31,8 @@ from wirecheck.decode.api_names import key_of
 
 SEEDS = range(30 if DEEP else 2)
 LISTED = [
-    "members", "members and itself", "itself as a member", "itself alone", "members renumbered", "nobody", "one beside it",
+    "members", "members and itself", "itself as a member", "itself alone", "members renumbered", "nobody",
+    "one beside it",
 ]  # fmt: skip
 METADATA = [(key, version) for key, version in sorted(REQUESTS) if key == key_of("Metadata") and version >= 2]
 """Those that have a place for the ClusterId."""

@@ -89,9 +89,9 @@ def cluster_ids(batch: Batch) -> Iterator[Rows]:
     for _, header, how in batch.each("response", STATED):
         over_time = {"error": np.zeros(len(header), np.int64), "apart": constant(OTHERS, len(header))}
         yield header.states("cluster_id", f"@endpoint cluster_id ={how}", header.size("cluster_id") > 0, **over_time)
-        answers = np.isin(header.message, answering(batch))
+        answered = np.isin(header.message, answering(batch))
         withheld = header.present("cluster_id") & (header.size("cluster_id") <= 0)
-        yield header.states("no_cluster_id", "@endpoint", answers & withheld)
+        yield header.states("no_cluster_id", "@endpoint", answered & withheld)
     for api, header in batch.each("request", SENT):
         if header.has("cluster_id"):
             good = (header.size("cluster_id") > 0) & (header.other("error_code", absent=-1) == 0)

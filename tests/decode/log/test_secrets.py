@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.decode.log.batches import (
+    TOPIC_ID,
     Batch,
     batch,
     config,
@@ -23,7 +24,6 @@ from tests.decode.log.batches import (
     remove_topic,
     secret_spans,
     text,
-    TOPIC_ID,
     topic,
     uvarint,
     without,
