@@ -57,9 +57,7 @@ class Settings:
     agreement_rows: int = 1
     """Whether the rows of `wirecheck agreement` are made: a tenth of the time of a capture with thousands of topics."""
     detail_rows: int = 1
-    """Whether rows are made that no verdict has: states and descriptions of topics, and coverage by connection. They are
-    most of all rows.
-    """
+    """Whether rows are made that no verdict has: states and descriptions of topics, coverage by connection."""
     paused_clients: int = 2
     """So many connections must have waited: on one alone, an answer may be late for its own reasons."""
     open_transaction_s: int = 120
