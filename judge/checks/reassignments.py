@@ -13,7 +13,7 @@ from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.results.finding import Evidence, last_of
 from wirecheck.judge.results.topic_rows import integers
 from wirecheck.judge.thresholds import SECOND_NS
-from wirecheck.judge.topic_history import Topic, name_of, topic_of
+from wirecheck.judge.topic_history import SKEW_NS, Topic, name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
 
 WAITS_NS = 600 * SECOND_NS
@@ -50,7 +50,7 @@ def replica_starts_over(subject: Subject, group: Group, context: CheckContext) -
         mine = [claim for claim in offsets_known if context.acts_as(broker, claim["host"], group)]
         goes_on_ns = min((-claim.peak["goes_on"] for claim in mine), default=0)
         begins_ns = max((claim.peak["begins"] for claim in mine), default=0)
-        if begins_ns <= goes_on_ns:
+        if begins_ns <= goes_on_ns + SKEW_NS:  # by the clocks of two agents; no broker starts so fast
             continue
         stated = [state for state in states if state["partition"] == partition]
         if any(broker not in integers(state["replicas"]) and state.last.ts_ns >= goes_on_ns for state in stated):
