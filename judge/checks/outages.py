@@ -17,6 +17,7 @@ from wirecheck.judge.checks.shapes import (
     clients_of,
     clock,
     gathered,
+    is_held_by_quota,
     of_id,
     resting_on,
     servers_of,
@@ -157,6 +158,8 @@ def writes_wait(subject: Subject, group: Group, context: CheckContext) -> Iterat
         return
     for (endpoint,), claims in gathered(context.claims("write_wait", group, *subject), "endpoint"):
         wait = longest_write_wait(claims)
+        if is_held_by_quota(claims[0], wait, group, context):
+            continue
         answered = context.claims("answered", group, "link", endpoint)
         others = [run for claim in answered for run in claim.outcomes.runs({SUCCESS})]
         begins_ns = wait.first_ns + ANSWERS_WAITED_NS

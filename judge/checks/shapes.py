@@ -26,6 +26,7 @@ from wirecheck.judge.streaks import (
     with_successes,
     without_pause,
 )
+from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import History, Topic, name_of
 from wirecheck.judge.topology.clusters import Group
 
@@ -107,6 +108,10 @@ def about(ts_ns: int) -> str:
 
 def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+QUOTA_ENDS_NS = 5 * SECOND_NS
+"""Within so much of the end of a quota's wait, what waited for it is read and answered."""
 
 
 def gathered(claims: Iterable[Claim], by: str | Callable[[Claim], Key]) -> list[tuple[Key, list[Claim]]]:
@@ -375,3 +380,16 @@ def partly(
         and (claim["anybodys"] or claim["client_id"] == client_id)
         and claim.last.ts_ns + MINUTE_NS * bool(claim.peak.get("open")) >= since_ns
     }
+
+
+def is_held_by_quota(claim: Claim, wait: Streak, group: Group, context: CheckContext) -> bool:
+    """Whether the server that a client waited for had asked it to wait for about as long: it reads nothing from a
+    connection until that is over (KIP-219).
+    """
+    throttled = context.claims("throttled", group, "client", claim["client_id"] or "", claim["host"])
+    return any(
+        one["endpoint"] == claim["endpoint"]
+        and one.first.ts_ns < wait.last_ns
+        and one.peak.get("until", 0) > wait.last_ns - QUOTA_ENDS_NS
+        for one in throttled
+    )

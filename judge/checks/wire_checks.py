@@ -22,6 +22,7 @@ from wirecheck.judge.checks.shapes import (
     counted,
     end_ns,
     gathered,
+    is_held_by_quota,
     of_link,
     resting_on,
     server_name,
@@ -144,7 +145,8 @@ def peer_paused(subject: Subject, group: Group, context: CheckContext) -> Iterat
 def requests_overdue(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     overdue = (claim for claim in context.claims("overdue", group, *subject) if claim["api"] not in ON_OTHERS)
     hurt = [(claim, longest_wait(claim, context)) for claim in overdue]
-    found = [(claim, wait) for claim, wait in hurt if wait is not None]
+    long = [(claim, wait) for claim, wait in hurt if wait is not None]
+    found = [(claim, wait) for claim, wait in long if not is_held_by_quota(claim, wait, group, context)]
     if not found:
         return
     claims, (last, longest) = [claim for claim, _ in found], max(found, key=lambda one: one[1].seconds)

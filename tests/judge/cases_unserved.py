@@ -539,13 +539,16 @@ def cli006_near_miss__a_finding_says_why(lab):
     lab.until = 420
 
 
-def waits(lab, begin=10, until=30, every=0.5, server=B1, answers=False, gives_up=True):
+def waits(lab, begin=10, until=30, every=0.5, server=B1, answers=False, gives_up=True, throttle_ms=0):
     """Writes that get no response while the same broker answers others."""
     lab.metadata(0, [("orders", ID_1)])
     talk = lab.talk(server, "app", "10.0.0.7", closed_by="client-fin", over=True)
     greet(talk, 1)
     for at in range(2, begin):
         write(talk, at, 0)
+    if throttle_ms:
+        granted = {"responses": [{"name": "orders", "partitionResponses": [{"index": 0, "baseOffset": 1}]}]}
+        talk.ask(begin - 0.5, "Produce", 9, {"acks": -1}, {**granted, "throttleTimeMs": throttle_ms})
     number = begin
     while number < until:
         asked = {"acks": -1, "timeoutMs": 30_000, "topicData": [{"name": "orders", "partitionData": [{"index": 0}]}]}
@@ -578,6 +581,17 @@ def ctl019_near_miss(lab):
 def ctl019_near_miss__nothing_is_answered(lab):
     """A broker that is paused: no write is what it waits for."""
     waits(lab)
+
+
+def ctl019_near_miss__a_quota(lab):
+    """The broker reads nothing more from the connection for a minute, as it said."""
+    waits(lab, throttle_ms=60_000)
+    served(lab, 60)
+
+
+def ctl019_fires__behind_a_quota_that_is_over(lab):
+    waits(lab, throttle_ms=2_000)
+    served(lab, 60)
 
 
 def ctl019_cannot_know(lab):

@@ -240,11 +240,13 @@ def vis004_cannot_know(lab):
     lab.until = 100
 
 
-def given_up(lab, api="Produce", version=9, *, waited=30.1, times=(10, 41), client_id="writer", **request):
+def given_up(lab, api="Produce", version=9, *, waited=30.1, times=(10, 41), client_id="writer", quota_ms=0, **request):
     """A client that asks, waits, closes the connection and tries again on another."""
     lab.metadata(0)
     for at in times:
         talk = lab.talk(client_id=client_id).ask(at - 1, "Metadata", 12, {"topics": None}, {"clusterId": None})
+        if quota_ms:
+            talk.ask(at - 0.5, "Produce", 9, {"acks": -1}, {"throttleTimeMs": quota_ms})
         talk.ask(at, api, version, request or {"acks": -1, "timeoutMs": 30_000}, outcome=CLOSED_BY_CLIENT)
         talk.closed = at + waited
         talk.facts.update(closed_by="client-fin")
@@ -258,6 +260,15 @@ def wir007_fires(lab):
 
 def wir007_fires__one_wait(lab):
     given_up(lab, "Fetch", 12, times=(10,), maxWaitMs=500)
+
+
+def wir007_near_miss__a_quota(lab):
+    """The server has said for how long it will read nothing more from the connection."""
+    given_up(lab, "Metadata", 12, quota_ms=60_000)
+
+
+def wir007_fires__behind_a_quota_that_is_over(lab):
+    given_up(lab, "Metadata", 12, quota_ms=2_000)
 
 
 def wir007_near_miss__late_answers(lab):

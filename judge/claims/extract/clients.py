@@ -50,10 +50,12 @@ def throttled(batch: Batch) -> Iterator[Rows]:
         if header is not None and header.has("throttle_time_ms"):
             waits_ms = header["throttle_time_ms"]
             if (waits_ms > 0).any():
-                peak, sums = {"longest_ms": waits_ms}, {"throttle_ms": waits_ms}
+                peak = {"longest_ms": waits_ms, "until": header.ts_ns + waits_ms * MS_NS}
+                sums = {"throttle_ms": waits_ms}
                 yield header.states("throttled", f"@who ={api}", waits_ms > 0, tally=header.slots, peak=peak, sums=sums)
 
 
+MS_NS = 1_000_000
 EPOCH_END_NS = 1 << 62
 """Times are subtracted from it where the earliest one is to be the peak."""
 
