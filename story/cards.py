@@ -647,8 +647,8 @@ def impact(card: Card, clients: int) -> str:
     work = {key: count for key, count in counts.items() if key[0] in NOUNS}
     rest = {key: count for key, count in counts.items() if key not in work}
     shown = work if work and len(rest) > 1 else counts
-    said = (rejected(api, error, count) + paced(of, api, error, count) for (api, error), count in shown.items())
-    parts += dict.fromkeys(said)  # what is silent is said once of several APIs
+    phrases = (rejected(api, error, count) + paced(of, api, error, count) for (api, error), count in shown.items())
+    parts += dict.fromkeys(phrases)  # what is silent is said once of several APIs
     if shown is work:
         parts.append(f"{plural(sum(rest.values()), 'error')} of {and_list(sorted({api for api, _ in rest}))}")
     if of.clients:
