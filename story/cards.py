@@ -638,7 +638,7 @@ def state(card: Card) -> str:
 
 def impact(card: Card, clients: int) -> str:
     """How many requests of how many clients; who was affected briefly."""
-    of, parts = card.harm, []
+    of, parts = card.harm, list[str]()
     counts: dict[tuple[str, str], int] = {}
     for one in of.clients:
         known = counts.get((one.api, one.error), 0)
