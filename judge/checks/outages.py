@@ -357,6 +357,7 @@ def missing_topic_in_use(subject: Subject, group: Group, context: CheckContext) 
     named_ns, users = [claim.first.ts_ns for claim in bound], users_by_id(name, group, context)
     context.watch()
     stuck: dict[tuple[str | None, str], Streak] = {}
+    was_there = False
     for who, answers in gathered(claims, lambda claim: (claim["client_id"], claim["host"])):
         by_name = context.claims("named_answer", group, "client", who[0] or "", who[1])
         uses = [claim for claim in by_name if claim["name"] == name and claim["api"] in WRITES_AND_READS]
@@ -364,18 +365,20 @@ def missing_topic_in_use(subject: Subject, group: Group, context: CheckContext) 
         longest = without_topic(answers, served, named_ns) if served and not is_internal(who[0]) else None
         if longest is not None and is_unavailable(longest, context.settings):
             stuck[who] = longest
+            was_there |= any(ts_ns < longest.first_ns for ts_ns in (*named_ns, *(run.first_ns for run in served)))
     if stuck:
         mine = [claim for claim in claims if (claim["client_id"], claim["host"]) in stuck]
-        yield missing(name, mine, [*stuck.values()], bound)
+        yield missing(name, mine, [*stuck.values()], bound, was_there=was_there)
 
 
-def missing(name: str, claims: list[Claim], stuck: list[Streak], bound: list[Claim]) -> Evidence:
-    """`stuck`: when each client asked; `bound`: who gives the topic an ID."""
+def missing(name: str, claims: list[Claim], stuck: list[Streak], bound: list[Claim], *, was_there: bool) -> Evidence:
+    """`stuck`: when each client asked; `bound`: who gives the topic an ID; `was_there`: it existed before."""
     first_ns, last_ns = min(one.first_ns for one in stuck), max(one.last_ns for one in stuck)
     back = any(claim["source"] == REPORTED and claim.last.ts_ns > last_ns for claim in bound)
     words: dict[str, Any] = {"clients": len(stuck), "answered": "answered" if back else "have answered"}
     words["since"] = f"{'from' if back else 'since'} {clock(first_ns)}"
     words["until"] = f" until {clock(last_ns)}" if back else ""
+    words |= {"later": "" if was_there else " later"} | ({} if was_there else {"created": "yes"})
     topic_ids = (max(bound, key=lambda claim: claim.first)["topic_id"],) if bound else ()
     times = {"first_ns": first_ns, "last_ns": last_ns, "count": sum(one.count for one in stuck)}
     about = {"topic": name, "topic_ids": topic_ids, "client_ids": clients_of(claims)}

@@ -802,6 +802,17 @@ def tid019_fires__and_is_created_again(lab):
     lab.metadata(62, [("orders", ID_2)])
 
 
+def tid019_fires__before_it_was_created(lab):
+    """Nothing was deleted: the producer began too early."""
+    talk = lab.talk(B1, "writer")
+    for at in range(2, 60, 3):
+        lab.metadata(at, [("orders", None, 3)], talk=talk)
+    lab.metadata(62, [("orders", ID_1)], talk=talk)
+    written(talk, 63, 0, name="orders")
+    (found,) = lab.findings("TID019")
+    assert {"name": "created", "value": "yes"} in found["words"]
+
+
 def tid019_near_miss(lab):
     """The topic is created again before long."""
     tid019_asks(lab, range(2, 38, 2))
