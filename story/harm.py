@@ -422,6 +422,7 @@ def says_more(other: Harm, one: Harm) -> bool:
 
 def hurt_client(harm: Harm, end_ns: int) -> HurtClient:
     silent = not SILENT.isdisjoint(harm.errors)
+    errors = [one for one in harm.errors if one != NO_RESPONSE] if silent else harm.errors
     lasts = waits_on(harm.last_ns, end_ns) if silent else goes_on(harm.count, harm.first_ns, harm.last_ns, end_ns)
     return HurtClient(
         client_id=harm.client_id,
@@ -429,7 +430,7 @@ def hurt_client(harm: Harm, end_ns: int) -> HurtClient:
         topic=harm.topic or harm.topic_id,
         partitions=harm.partitions,
         api=harm.api,
-        error=", ".join(harm.errors),
+        error=", ".join(errors),
         count=harm.count,
         first_ns=harm.first_ns,
         last_ns=harm.last_ns,
