@@ -378,7 +378,7 @@ def missing(name: str, claims: list[Claim], stuck: list[Streak], bound: list[Cla
     words: dict[str, Any] = {"clients": len(stuck), "answered": "answered" if back else "have answered"}
     words["since"] = f"{'from' if back else 'since'} {clock(first_ns)}"
     words["until"] = f" until {clock(last_ns)}" if back else ""
-    words |= {"later": "" if was_there else " later"} | ({} if was_there else {"created": "yes"})
+    words |= {"later": "" if was_there else " later"} | ({} if was_there else {"not_yet": "yes"})
     topic_ids = (max(bound, key=lambda claim: claim.first)["topic_id"],) if bound else ()
     times = {"first_ns": first_ns, "last_ns": last_ns, "count": sum(one.count for one in stuck)}
     about = {"topic": name, "topic_ids": topic_ids, "client_ids": clients_of(claims)}

@@ -810,7 +810,7 @@ def tid019_fires__before_it_was_created(lab):
     lab.metadata(62, [("orders", ID_1)], talk=talk)
     written(talk, 63, 0, name="orders")
     (found,) = lab.findings("TID019")
-    assert {"name": "created", "value": "yes"} in found["words"]
+    assert {"name": "not_yet", "value": "yes"} in found["words"]
 
 
 def tid019_near_miss(lab):

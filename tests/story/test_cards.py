@@ -833,7 +833,7 @@ def test_who_asks_for_a_topic_that_is_gone_is_hurt():
 
 def test_only_who_has_not_recovered_has_to_be_restarted():
     """After a topic was gone for a minute most clients find it again, and one keeps its old ID."""
-    gone = found("TID019", topic="t", topic_ids=[NEW], client_ids=["writer"], words={"until": " until 12:01", "created": ""})
+    gone = found("TID019", topic="t", topic_ids=[NEW], client_ids=["writer"], words={"until": " until 12:01"})
     asked = refused("writer", "Metadata", errors=["UNKNOWN_TOPIC_OR_PARTITION"], topic_id=None, recovered=True)
     (card,) = cards([RECREATED, STUCK, gone], [refused("reader"), replace(asked, partitions=())])
     assert sorted(named(card)) == ["reader", "writer"]
