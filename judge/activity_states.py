@@ -36,6 +36,7 @@ from wirecheck.judge.claims.outcomes import (
 from wirecheck.judge.claims.response_outcomes import outcome_name
 from wirecheck.judge.not_rejections import EVERY, not_rejection
 from wirecheck.judge.streaks import (
+    OF_A_RESTART,
     SENT_ELSEWHERE,
     Streak,
     longest_of,
@@ -73,8 +74,8 @@ ADMINISTRATION = "administration"
 STEP_OF = {api: step for step, apis in STEPS.items() for api in apis}
 UNKNOWN = frozenset({OPEN, UNSEEN, UNREADABLE, STEP})
 """Outcomes that say nothing."""
-OF_A_RESTART = frozenset({3, 5, 6, 7, 8, 9, 13, 14, 15, 16, 19, 20, 41, 51, 56, 74, 75, 100, CLOSED, GIVEN_UP})
-"""Outcomes that the restart or the move of a broker explains, which took up to 38 s in captures."""
+LOSSES = frozenset(api for step in ("transactions", "reads", "writes", "commits") for api in STEPS[step])
+"""What a client loses if it is rejected; the rest is asked again, or is a question about what may be denied."""
 
 
 @dataclass(frozen=True)
@@ -232,7 +233,7 @@ def worst(
         return STALLED, longest_of(stalled)
     unruly = [code for code in outcomes.codes() if is_bad(code) and not_rejection(api, outcome_name(code)) is None]
     if api in STEP_OF and unruly:
-        part = refused_in_part(with_unknown(outcomes, unruly, ()), unruly, settings)
+        part = refused_in_part(with_unknown(outcomes, unruly, ()), unruly, settings, is_loss=api in LOSSES)
         if part is not None:
             return IN_PART, part
     return (FAILING, longest_of(failing)) if failing else (WORKING, None)

@@ -13,7 +13,7 @@ from functools import reduce
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.claims.claim import Claim
-from wirecheck.judge.claims.outcomes import OTHERS, SLOT_NS, SUCCESS, WAITED, Outcomes, Part, Run
+from wirecheck.judge.claims.outcomes import CLOSED, GIVEN_UP, OTHERS, SLOT_NS, SUCCESS, WAITED, Outcomes, Part, Run
 from wirecheck.judge.thresholds import SECOND_NS, Settings
 
 PAUSE_NS = 5 * SECOND_NS
@@ -22,6 +22,10 @@ WINDOW = 3
 """Slots of 10 s."""
 ASKS_AGAIN_NS = 10 * SECOND_NS
 """A client that is refused asks again within this time, at whatever broker."""
+PACES = 3
+"""Who asks seldom is refused all the time too, if it is refused again within so many of its own pauses."""
+OF_A_RESTART = frozenset({3, 5, 6, 7, 8, 9, 13, 14, 15, 16, 19, 20, 41, 51, 56, 74, 75, 100, CLOSED, GIVEN_UP})
+"""Outcomes that the restart or the move of a broker explains, which took up to 38 s in captures."""
 SENT_ELSEWHERE = frozenset({5, 6, 14, 15, 16, 74, 75})
 """Another broker leads the partition or coordinates the group by now, or soon."""
 RETRY_NS = 30 * SECOND_NS
@@ -81,26 +85,53 @@ def stuck(outcomes: Outcomes, bad: Collection[int], context: CheckContext) -> St
     return longest_of([*long, *fast])
 
 
-def refused_in_part(outcomes: Outcomes, bad: Collection[int], settings: Settings) -> Streak | None:
+def refused_in_part(
+    outcomes: Outcomes, bad: Collection[int], settings: Settings, *, is_loss: bool = False
+) -> Streak | None:
     """The longest time in which errors were a good part of a client's answers, whatever succeeded between: at least one
     in `partly_one_in` in each window of three slots, so often and so long as a streak that makes it stuck.
+    `is_loss`: each error loses work, so that who seldom asks is judged by its own pace.
     """
+    pause_ns = longest_pause_ns(outcomes, bad) if is_loss else ASKS_AGAIN_NS
+    slots = max(WINDOW, 2 * pause_ns // SLOT_NS if pause_ns > ASKS_AGAIN_NS else 0)
     errors = of_errors(outcomes, bad, None)
     good = {slot: one.count for slot, one in of_successes(outcomes, None).items()}
     parts = [list[Streak]()]
     for number in range(min(errors, default=0), max(errors, default=-1) + 1):
-        window = range(number - WINDOW + 1, number + 1)
+        window = range(number - slots + 1, number + 1)
         failed = sum(one.count for at in window for one in errors.get(at, ()))
-        if not failed or failed * settings.partly_one_in < failed + sum(good.get(at, 0) for at in window):
+        if failed * settings.partly_one_in < failed + sum(good.get(at, 0) for at in window):
             parts += [[]] if parts[-1] else []
             continue
         for one in errors.get(number, ()):
-            if parts[-1] and one.first_ns > parts[-1][-1].last_ns + ASKS_AGAIN_NS:  # perhaps it was served meanwhile
+            if parts[-1] and not goes_on(parts[-1][-1], one, pause_ns):  # perhaps it was served meanwhile
                 parts.append([])
             parts[-1].append(one)
     every = (reduce(Streak.joined, part) for part in parts if part)
     last_ns = max((run.last_ns for run in outcomes.runs({SUCCESS})), default=0)
-    return longest_of(replace(one, ended=one.last_ns < last_ns) for one in every if one.is_long(settings))
+    long = (one for one in every if one.is_long(settings) or (is_loss and loses_often(one, settings)))
+    return longest_of(replace(one, ended=one.last_ns < last_ns) for one in long)
+
+
+def loses_often(one: Streak, settings: Settings) -> bool:
+    """Fewer errors than make a client stuck, over twice the time, and no restart explains them."""
+    often = one.count >= settings.stalled_requests and one.seconds >= 2 * settings.stuck_s
+    return often and OF_A_RESTART.isdisjoint(one.errors)
+
+
+def longest_pause_ns(outcomes: Outcomes, bad: Collection[int]) -> int:
+    """Between two errors of the same trouble, by how often the client asked meanwhile."""
+    errors = outcomes.runs(bad)
+    first_ns = min((run.first_ns for run in errors), default=0)
+    last_ns = max((run.last_ns for run in errors), default=0)
+    within = (run for run in outcomes.runs({SUCCESS, *bad}) if run.last_ns >= first_ns and run.first_ns <= last_ns)
+    return max(ASKS_AGAIN_NS, PACES * (last_ns - first_ns) // max(1, sum(run.count for run in within) - 1))
+
+
+def goes_on(earlier: Streak, later: Streak, pause_ns: int) -> bool:
+    """Several restarts one after the other are several times of trouble, however seldom a client asks."""
+    restart = OF_A_RESTART.issuperset(earlier.errors) or OF_A_RESTART.issuperset(later.errors)
+    return later.first_ns <= earlier.last_ns + (ASKS_AGAIN_NS if restart else pause_ns)
 
 
 def now_and_then(outcomes: Outcomes, bad: Collection[int], settings: Settings) -> Streak | None:

@@ -440,6 +440,54 @@ def refused(lab, api, version, response, request=(), until=100, every=2, client_
     lab.until = until + 30
 
 
+def writes_seldom(lab, errors, every=20):
+    talk = connected(lab)
+    for number, error in enumerate(errors):
+        write(talk, number * every, error)
+        if error and error != TOO_LARGE:
+            write(talk, number * every + 1)
+    lab.until = len(errors) * every
+
+
+TOO_LARGE = 10
+
+
+def ends_seldom(lab, errors, every=15):
+    """Each transaction lasts longer than its time-out; now and then the coordinator does not see it in time."""
+    ended = {"transactionalId": "tx-1", "producerId": 7, "committed": True}
+    talk = lab.talk(client_id="app", host="10.0.0.7")
+    for number, error in enumerate(errors):
+        talk.ask(number * every, "EndTxn", 4, ended, {"errorCode": error})
+    lab.until = len(errors) * every
+
+
+def cli006_fires__transactions_that_end_too_late(lab):
+    ends_seldom(lab, [0, 47, 47] * 4)
+
+
+def cli006_fires__one_of_two_writes_of_who_writes_seldom(lab):
+    writes_seldom(lab, [0, TOO_LARGE] * 7)
+
+
+def cli006_near_miss__who_writes_seldom_meets_each_restart(lab):
+    """Each broker is restarted; the write is sent again, and is granted."""
+    writes_seldom(lab, [0, 6] * 7)
+
+
+def cli006_near_miss__few_of_who_ends_seldom(lab):
+    ends_seldom(lab, ([0] * 5 + [47]) * 5)
+
+
+def cli006_near_miss__asks_seldom_for_what_is_denied(lab):
+    """An exporter that may read the offsets of some groups."""
+    asked = lambda at: {"groups": [{"groupId": "g", "topics": [], "errorCode": 30 if at % 30 else 0}]}  # noqa: E731
+    refused(lab, "OffsetFetch", 8, asked, every=15, until=240)
+
+
+def cli006_cannot_know__too_few_of_who_ends_seldom(lab):
+    ends_seldom(lab, [0, 47, 47] * 2)
+
+
 def cli006_fires__topic_denied_in_metadata(lab):
     refused(lab, "Metadata", 12, {"topics": [{"errorCode": 29, "name": "songs", "topicId": ID_1}]})
 
