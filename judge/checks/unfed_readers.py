@@ -1,8 +1,9 @@
 """CLI014: readers that ask for the records at one offset all the time, and get none, although the log has them.
 
-Rule: a broker that answers gives records where there are some. A reader without an answer did not wait for it, or was
-not answered. What a quota or an open transaction holds back is for FET008 and CLI007. It counts only if all that the
-reader asked for, and got, is in the capture.
+Rule: a reader without an answer did not wait for it, or was not answered. A broker that answers gives records where
+there are some, except before Fetch v3: none that is larger than the reader takes. What a quota or an open transaction
+holds back is for FET008 and CLI007. A reader without an answer counts only if all that it asked for, and got, is in
+the capture.
 """
 
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from wirecheck.judge.checks.shapes import (
     end_ns,
     resting_on,
     seen_everywhere,
+    slots,
     start_ns,
 )
 from wirecheck.judge.claims.claim import Subject
@@ -39,6 +41,8 @@ class Unfed(NamedTuple):
     offset: int
     slots: list[int]
     """Those in which it asks, and the log has more."""
+    empty: bool
+    """Whether it is answered, without records."""
 
 
 def asks_and_gets_nothing(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -61,6 +65,8 @@ def asks_and_gets_nothing(subject: Subject, group: Group, context: CheckContext)
             "records": Number(records),
             "hurt_host": host,
         }
+        if any(one.empty for one in every):
+            words["empty"] = "yes"
         yield resting_on(
             claims,
             *(log.topic.name, client_id, host),
@@ -89,16 +95,37 @@ def gets_nothing(one: Reader, partition: int, log: Log) -> Unfed | None:
     mine = [slot for slot, _ in asked if slot > max(begun, more)]
     if len(mine) < SLOTS or (mine[-1] - mine[0]) * SLOT_NS < LEAST_S * SECOND_NS:
         return None
-    answered_ns, _ = one.answer
-    if answered_ns >= start_ns(mine[0]):
-        return None
     log.context.watch()
     client, since_ns = ("client", one.client_id or "", one.host), start_ns(mine[0])
-    if answered_since(client, since_ns, log) * MOST_ANSWERED_IN > len(mine):
-        return None
     if transaction_is_open(partition, since_ns, log):
         return None
-    return Unfed(one, offset, mine) if seen_everywhere(client, since_ns, log.group, log.context) else None
+    if one.answer[0] >= since_ns:
+        return Unfed(one, offset, mine, empty=True) if only_empty(one, mine, log) else None
+    if answered_since(client, since_ns, log) * MOST_ANSWERED_IN > len(mine):
+        return None
+    return Unfed(one, offset, mine, empty=False) if seen_everywhere(client, since_ns, log.group, log.context) else None
+
+
+def only_empty(one: Reader, asked: list[int], log: Log) -> bool:
+    """Whether a reader is answered to the last without an error, and gets no record of any partition of the topic: one
+    that is behind in all of them gets those of the others first. An answer that was not captured changes nothing: the
+    reader would not ask for the offset again.
+    """
+    answered_ns, error = one.answer
+    mine = (
+        each
+        for partition in log.of("position")
+        for each in readers(log.current("position", partition))
+        if each.who == one.who
+    )
+    fed = any(slot >= asked[0] for each in mine for slot in came(each))
+    return not error and not fed and answered_ns >= start_ns(asked[-1])
+
+
+def came(one: Reader) -> Iterator[int]:
+    """The slots in which records came."""
+    for claim in one.claims:
+        yield from slots(claim.tally)
 
 
 def transaction_is_open(partition: int, since_ns: int, log: Log) -> bool:

@@ -11,7 +11,7 @@ from tests.judge.cases_unserved import (
     share_member,
 )
 from tests.judge.lab import B1, ID_1, ID_2, disagrees_at, disagrees_later, ns
-from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, PENDING
+from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, PENDING, RESPONSE_UNSEEN
 from wirecheck.decode.connection.framing.recognise import hash_of_client
 
 OUT_OF_RANGE = 1
@@ -601,6 +601,52 @@ def cli014_fires__it_read_before(lab):
     gives_up(lab, range(10, 140, 20), 10)
 
 
+def gets_empty_answers(lab, offset=5, *, until=140, fed=(), error=0, unseen=False, **facts):
+    """Of a broker that gives no record that is larger than the client takes, as before Fetch v3."""
+    listed(lab, 0, ID_1)
+    grows(lab, until)
+    talk = lab.talk(client_id="reader", host="10.0.0.7", **facts)
+    for at in range(10, until, 5):
+        asked = [{"partition": number, "fetchOffset": offset} for number in (0, *fed)]
+        row = {"highWatermark": at, "errorCode": error, "records": None}
+        rows = [{"partitionIndex": 0, **row}]
+        rows += [{"partitionIndex": number, **row, "records": "AAAA"} for number in fed]
+        topics = [{"topic": "songs", "partitions": asked}]
+        request = {"replicaId": -1, "maxWaitMs": 500, "topics": topics}
+        if unseen:
+            talk.ask(at, "Fetch", 2, request, outcome=RESPONSE_UNSEEN)
+        else:
+            talk.ask(at, "Fetch", 2, request, {"responses": [{"topic": "songs", "partitions": rows}]})
+    lab.until = until
+
+
+def cli014_fires__answers_without_a_record(lab):
+    """A record of 5,000 bytes, of which it takes 1,000."""
+    gets_empty_answers(lab)
+
+
+def cli014_near_miss__answers_without_a_record_at_the_end(lab):
+    gets_empty_answers(lab, 500)
+
+
+def cli014_near_miss__others_are_read_first(lab):
+    """It is behind in partition 1 too, of which records come."""
+    gets_empty_answers(lab, fed=(1,))
+
+
+def cli014_near_miss__empty_answers_for_half_a_minute(lab):
+    gets_empty_answers(lab, until=45)
+
+
+def cli014_near_miss__an_error_at_last(lab):
+    gets_empty_answers(lab, error=3)
+
+
+def cli014_fires__answers_without_a_record_beside_a_gap(lab):
+    """A response with records, and no other, would have moved it on."""
+    gets_empty_answers(lab, gaps=((ns(15), 1, 900),), unseen_response_bytes=900, over=True)
+
+
 def cli014_near_miss(lab):
     """It waits for 50 MB for 12 s, as it may, and then gets what there is."""
     gives_up(lab, (10,), 5, until=140, answered=range(32, 140, 12))
@@ -637,6 +683,11 @@ def cli014_near_miss__a_transaction_is_open(lab):
     for at in range(2, 140, 5):
         held = {"topicId": ID_1, "partitions": [{**row, "highWatermark": at + 5}]}
         talk.ask(at, "Fetch", 13, asked, {"responses": [held]})
+
+
+def cli014_cannot_know__requests_alone(lab):
+    """Its fetches are seen, and no answer."""
+    gets_empty_answers(lab, unseen=True)
 
 
 def cli014_cannot_know(lab):
