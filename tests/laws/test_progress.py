@@ -11,6 +11,7 @@ from tests.judge.cases_progress import (
     crashes,
     fetches,
     follows,
+    gets_empty_answers,
     gives_up,
     grows,
     is_quiet,
@@ -169,3 +170,14 @@ def test_who_gets_records_once_in_a_while_is_fed_however_often_it_gives_up(every
     gives_up(unfed, range(offset + 10, offset + 120, every), offset)
     assert not fed.findings("CLI014")
     assert unfed.findings("CLI014")
+
+
+@FEW
+@given(st.integers(0, 60), st.integers(1, 9))
+def test_empty_answers_say_nothing_while_other_records_of_the_topic_come(offset, partition):
+    """A reader that is behind in several partitions gets those of one after the other."""
+    unfed, behind = Lab(), Lab()
+    gets_empty_answers(unfed, offset)
+    gets_empty_answers(behind, offset, fed=(partition,))
+    assert unfed.findings("CLI014")
+    assert not behind.findings("CLI014")
