@@ -100,10 +100,23 @@ def gets_nothing(one: Reader, partition: int, log: Log) -> Unfed | None:
     if transaction_is_open(partition, since_ns, log):
         return None
     if one.answer[0] >= since_ns:
-        return Unfed(one, offset, mine, empty=True) if only_empty(one, mine, log) else None
+        found = asks_as_of_old(client, log) and only_empty(one, mine, log)
+        return Unfed(one, offset, mine, empty=True) if found else None
     if answered_since(client, since_ns, log) * MOST_ANSWERED_IN > len(mine):
         return None
     return Unfed(one, offset, mine, empty=False) if seen_everywhere(client, since_ns, log.group, log.context) else None
+
+
+GIVES_ONE = 3
+"""From this version of Fetch on, the first record is given however large it is (KIP-74)."""
+
+
+def asks_as_of_old(client: Subject, log: Log) -> bool:
+    """Whether a broker gives a reader no record that is larger than it takes of a partition."""
+    every = log.context.claims("client", log.group, *client)
+    words = (word.rpartition(":") for claim in every for word in claim.tally)
+    versions = {int(version) for api, _, version in words if api == FETCH}
+    return bool(versions) and max(versions) < GIVES_ONE
 
 
 def only_empty(one: Reader, asked: list[int], log: Log) -> bool:

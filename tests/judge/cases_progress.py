@@ -601,7 +601,7 @@ def cli014_fires__it_read_before(lab):
     gives_up(lab, range(10, 140, 20), 10)
 
 
-def gets_empty_answers(lab, offset=5, *, until=140, fed=(), error=0, unseen=False, **facts):
+def gets_empty_answers(lab, offset=5, *, version=2, until=140, fed=(), error=0, unseen=False, **facts):
     """Of a broker that gives no record that is larger than the client takes, as before Fetch v3."""
     listed(lab, 0, ID_1)
     grows(lab, until)
@@ -614,9 +614,9 @@ def gets_empty_answers(lab, offset=5, *, until=140, fed=(), error=0, unseen=Fals
         topics = [{"topic": "songs", "partitions": asked}]
         request = {"replicaId": -1, "maxWaitMs": 500, "topics": topics}
         if unseen:
-            talk.ask(at, "Fetch", 2, request, outcome=RESPONSE_UNSEEN)
+            talk.ask(at, "Fetch", version, request, outcome=RESPONSE_UNSEEN)
         else:
-            talk.ask(at, "Fetch", 2, request, {"responses": [{"topic": "songs", "partitions": rows}]})
+            talk.ask(at, "Fetch", version, request, {"responses": [{"topic": "songs", "partitions": rows}]})
     lab.until = until
 
 
@@ -636,6 +636,11 @@ def cli014_near_miss__others_are_read_first(lab):
 
 def cli014_near_miss__empty_answers_for_half_a_minute(lab):
     gets_empty_answers(lab, until=45)
+
+
+def cli014_near_miss__answers_without_a_record_by_a_later_version(lab):
+    """A broker gives one record however large it is: something else, such as a slow store, is behind it."""
+    gets_empty_answers(lab, version=4)
 
 
 def cli014_near_miss__an_error_at_last(lab):
