@@ -130,12 +130,13 @@ def principals(claim: Claim, group: Group, context: CheckContext) -> frozenset[s
 
 
 def answer_names_another_id(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    answers = context.claims("other_answer", group, *subject)
+    answers = [claim for claim in context.claims("other_answer", group, *subject) if claim["topic_id"] == subject[1]]
     for (asked, api), claims in gathered(answers, "asked api"):
         count = sum(claim.count for claim in claims)
         if count < REPEATED:
             continue
-        name = name_of(subject, group, context)
+        names = (name_of(("id", one), group, context) for one in (asked, subject[1]) if one)
+        name = next((one for one in names if one is not None), None)
         words: dict[str, Any] = {"api": api, "server": servers_of(claims, context)}
         words |= {"asked": asked or "other IDs", "topic_id": subject[1]}
         ids = tuple(filter(None, (asked, subject[1])))

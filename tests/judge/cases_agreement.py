@@ -342,6 +342,43 @@ def tid021_fires__commits(lab):
         lab.metadata(at, [("orders", ID_1)], talk=talk)
 
 
+def tid021_fires__offsets_fetched(lab):
+    talk = lab.talk(B1)
+    for at in range(0, 130, 5):
+        offsets_fetched(talk, at, ID_2, ID_2)
+    for at in range(2, 120, 10):
+        lab.metadata(at, [("orders", ID_1)], talk=talk)
+
+
+def offsets_fetched(talk, at, asked, answered):
+    """A group's offsets by ID."""
+    group = {"groupId": "g", "topics": [{"topicId": asked, "partitionIndexes": [0]}]}
+    row = {"groupId": "g", "topics": [{"topicId": answered, "partitions": [{"committedOffset": 5}]}]}
+    talk.ask(at, "OffsetFetch", 10, {"groups": [group]}, {"groups": [row]})
+
+
+def tid021_fires__a_transaction(lab):
+    talk = lab.talk(B1)
+    for at in range(0, 130, 5):
+        topics = [{"topicId": ID_2, "partitions": [{"committedOffset": at}]}]
+        answer = {"topics": [{"topicId": ID_2, "partitions": [{"errorCode": 0}]}]}
+        talk.ask(at, "TxnOffsetCommit", 6, {"groupId": "g", "topics": topics}, answer)
+    for at in range(2, 120, 10):
+        lab.metadata(at, [("orders", ID_1)], talk=talk)
+
+
+def tid021_fires__directories(lab):
+    """Of a broker, to a topic that no broker lists. The controller is a broker, too."""
+    KINDS["fetch-by-id"].states(lab, TIMES, ID_1, B1)
+    for at in TIMES:
+        directories = [{"topics": [{"topicId": ID_2, "partitions": [{"partitionIndex": 0}]}]}]
+        answer = {"directories": directories}
+        talk = lab.talk(B1, "2", "10.0.0.2")
+        talk.ask(at, "AssignReplicasToDirs", 0, {"brokerId": 2, "directories": directories}, answer)
+        for server in (B1, B2, B3):
+            lab.metadata(at + 2, [("orders", ID_1)], server=server)
+
+
 def tid021_near_miss(lab):
     """A topic is new: it is used before it is listed."""
     unlisted_use(lab, at=range(2, 40, 10))
@@ -422,6 +459,31 @@ def tid022_fires__metadata_by_id(lab):
     for at in (1, 2):
         asked = {"topics": [{"topicId": ID_1, "name": None}]}
         talk.ask(at, "Metadata", 12, asked, {"topics": [{"name": "orders", "topicId": ID_2, "partitions": []}]})
+
+
+def tid022_fires__offsets_fetched(lab):
+    talk = lab.talk(B1)
+    for at in (1, 2):
+        offsets_fetched(talk, at, ID_1, ID_2)
+
+
+def tid022_fires__a_share_group(lab):
+    """Each request begins a session."""
+    talk = lab.talk(B1)
+    for at in (1, 2):
+        shared(talk, at, ID_1, ID_2, epoch=0)
+
+
+def tid022_near_miss__a_session_of_a_share_group(lab):
+    talk = lab.talk(B1)
+    for at in range(1, 9):
+        shared(talk, at, ID_1, ID_2, epoch=at)
+
+
+def shared(talk, at, asked, answered, *, epoch):
+    topics = [{"topicId": asked, "partitions": [{"partitionIndex": 0}]}]
+    responses = [{"topicId": answered, "partitions": [{"partitionIndex": 0}]}]
+    talk.ask(at, "ShareFetch", 1, {"shareSessionEpoch": epoch, "topics": topics}, {"responses": responses})
 
 
 def answered_with(talk, at, asked, answered, **more):

@@ -20,8 +20,14 @@ ASKED = (
     ("LeaderAndIsr", "topic_states", "topics"),
     ("Metadata", "topics", "topics"),
     ("DeleteTopics", "topics", "responses"),
+    ("ShareFetch", "topics", "responses"),
+    ("OffsetFetch", "groups.topics", "groups.topics"),
+    ("TxnOffsetCommit", "topics", "topics"),
+    ("AssignReplicasToDirs", "directories.topics", "directories.topics"),
 )
 """API, and where the request and the response name topics by ID."""
+SESSIONS = {"Fetch": "session_epoch", "ShareFetch": "share_session_epoch"}
+"""APIs with sessions, and the field that is greater than 0 in a session that goes on."""
 ALL_TOPICS = -1
 """The count of a null array."""
 
@@ -49,8 +55,8 @@ def others(asked: Lines, answered: Lines, api: str) -> Iterator[Rows]:
     is one.
     """
     odd = ~asked.present("topic_id") | ~asked.given("topic_id") | asked.batch.drafted(asked.message)
-    if api == "Fetch":
-        odd |= asked["session_epoch"] > 0
+    if api in SESSIONS:
+        odd |= asked[SESSIONS[api]] > 0
     whole = ~np.isin(asked.message, asked.message[odd])
     named = answered.present("topic_id") & answered.given("topic_id")
     named &= np.isin(answered.partner, asked.message[whole])

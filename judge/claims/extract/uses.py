@@ -20,6 +20,9 @@ REQUESTS = (
     ("ShareAcknowledge", "topics"),
     ("OffsetCommit", "topics"),
     ("AlterPartition", "topics"),
+    ("OffsetFetch", "groups.topics"),
+    ("TxnOffsetCommit", "topics"),
+    ("AssignReplicasToDirs", "directories.topics"),
 )
 ASSIGNMENTS = tuple((f"{kind}GroupHeartbeat", "assignment.topic_partitions") for kind in ("Consumer", "Share"))
 """Topics that a coordinator hands to the members of a group of the new protocol."""
@@ -32,6 +35,9 @@ ANSWERS = (
     ("Produce", "responses.partition_responses"),
     ("ShareFetch", "responses.partitions"),
     ("AlterPartition", "topics.partitions"),
+    ("OffsetFetch", "groups.topics.partitions"),
+    ("TxnOffsetCommit", "topics.partitions"),
+    ("AssignReplicasToDirs", "directories.topics.partitions"),
 )
 
 
