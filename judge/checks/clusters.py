@@ -75,7 +75,24 @@ def two_stated(subject: Subject, group: Group, context: CheckContext) -> Iterato
         claims = [claim for claim in context.stated_by("cluster_id", endpoint) if claim["how"] != "accepted"]
         own = [at for at, claim in enumerate(claims) if claim["cluster_id"] == group.cluster_id]
         for one, other in sorted((one, at) for at in own for one in others_before(claims, at)):
-            yield in_turn_with(claims[one], claims[other])
+            found = in_turn_with(claims[one], claims[other])
+            ids = (claims[one]["cluster_id"], claims[other]["cluster_id"])
+            yield by_client(found) if clients_apart(*(asked(cluster_id, claims) for cluster_id in ids)) else found
+
+
+def asked(cluster_id: str, claims: list[Claim]) -> set[str]:
+    """The least of the clients that an endpoint gave a ClusterId."""
+    return {name for one in claims if one["cluster_id"] == cluster_id for name in one.peak if name.startswith(LEAST)}
+
+
+def clients_apart(one: set[str], other: set[str]) -> bool:
+    """Whether no client is known to be given both: a gateway serves each client's own cluster at one address."""
+    return bool(one) and bool(other) and one.isdisjoint(other)
+
+
+def by_client(found: Evidence) -> Evidence:
+    words = {**found.words, "does": "leads clients to cluster", "but": "and other clients to", "in_turn": ""}
+    return replace(found, kind="information", words=words)
 
 
 def others_before(claims: list[Claim], at: int) -> Iterable[int]:

@@ -430,10 +430,13 @@ class UnauthenticatedHosts:
                 yield host
 
     def contradictions(self, endpoint: str) -> Iterator[Claim]:
-        """What an unlisted server states of its own, and members state otherwise."""
-        yield from self.other_ids(endpoint)
-        yield from self.other_leaders(endpoint)
-        yield from self.other_brokers(endpoint)
+        """What an unlisted server states of its own, and members state otherwise. One that states several ClusterIds, as
+        a gateway of several clusters, may state it of another cluster.
+        """
+        if len(self.known.stated[endpoint]) < 2:
+            yield from self.other_ids(endpoint)
+            yield from self.other_leaders(endpoint)
+            yield from self.other_brokers(endpoint)
         if not self.known.is_controller(endpoint):
             yield from self.known.accepted[endpoint]  # a broker does not, and a controller does not answer Metadata
 

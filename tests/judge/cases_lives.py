@@ -479,6 +479,28 @@ def clu001_fires__in_turn_for_less_than_10_s(lab):
     there_and_back(lab, ((0, 30), (32, 38), (42, 90)), 2)
 
 
+GATEWAY = "10.0.0.9:9092"
+
+
+def gateway(lab, clients=("tenant-1", "tenant-2")):
+    """One address serves each of two clients a cluster of its own, and lists addresses of its own."""
+    brokers = {f"10.0.0.9:{9092 + number}": number for number in (1, 2, 3)}
+    for at in range(0, 60, 10):
+        lab.metadata(at, [("orders", ID_1)])
+        lab.metadata(at, [("orders", ID_1)], server=B2)
+        for number, (topic_id, cluster_id) in enumerate(((ID_1, CLUSTER), (ID_2, OTHER))):
+            talk = lab.talk(GATEWAY, clients[number], f"10.0.0.9{number}")
+            lab.metadata(at + number, [("orders", topic_id)], brokers=brokers, cluster_id=cluster_id, talk=talk)
+
+
+def clu001_fires__each_client_has_its_cluster(lab):
+    gateway(lab)
+
+
+def clu002_near_miss__a_gateway_of_two_clusters(lab):
+    gateway(lab)
+
+
 def clu001_cannot_know__seldom_seen(lab):
     """The other cluster was seen for 4 s, between two sightings that are 36 s apart: it may have been there longer."""
     there_and_back(lab, ((0, 27), (38, 42), (63, 64)), 3)

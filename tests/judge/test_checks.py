@@ -131,6 +131,8 @@ def test_no_check_lacks_a_case():
         ("DRF002", "fires", "anomaly"),
         ("CLU001", "fires__a_client_that_poses_as_a_node", "anomaly"),
         ("CLU001", "fires", "violation"),
+        ("CLU001", "fires__in_turn_for_less_than_10_s", "violation"),
+        ("CLU001", "fires__each_client_has_its_cluster", "information"),
         ("CTL018", "fires__alone", "information"),
         ("CTL018", "fires", "violation"),
         ("VER007", "fires__of_no_release", "information"),

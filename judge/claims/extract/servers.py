@@ -87,8 +87,9 @@ def by_version(batch: Batch, kind: str, messages: Ints, values: Ints) -> Iterato
 
 def cluster_ids(batch: Batch) -> Iterator[Rows]:
     for _, header, how in batch.each("response", STATED):
-        over_time = {"error": np.zeros(len(header), np.int64), "apart": constant(OTHERS, len(header))}
-        yield header.states("cluster_id", f"@endpoint cluster_id ={how}", header.size("cluster_id") > 0, **over_time)
+        more: dict[str, Any] = {"error": np.zeros(len(header), np.int64), "apart": constant(OTHERS, len(header))}
+        more["named"] = clients_of(batch, header.message), header.ts_ns
+        yield header.states("cluster_id", f"@endpoint cluster_id ={how}", header.size("cluster_id") > 0, **more)
         answered = np.isin(header.message, answering(batch))
         withheld = header.present("cluster_id") & (header.size("cluster_id") <= 0)
         yield header.states("no_cluster_id", "@endpoint", answered & withheld)
@@ -99,6 +100,13 @@ def cluster_ids(batch: Batch) -> Iterator[Rows]:
                 answers = batch.lines("Fetch", "response", "responses.partitions")
                 good &= np.isin(header.partner, answers.message[of_log(answers)] if answers else ())
             yield header.states("cluster_id", "@endpoint cluster_id =accepted", good)
+
+
+def clients_of(batch: Batch, messages: Ints) -> Column:
+    """Who asked, as members of a set."""
+    clients = spelled("{}|{}".format, batch.client_id(messages), batch.host(messages))
+    values = list(clients.values or ())
+    return Column(clients.codes, named(hashed(Column(np.arange(len(values)), values))))
 
 
 def answering(batch: Batch) -> Ints:
