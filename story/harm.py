@@ -49,6 +49,7 @@ SILENT = frozenset(one.outcome for one in KINDS_OF_HARM.values() if not one.alwa
 """In place of an error: what no response shows."""
 LEADER_NOT_AVAILABLE, STORAGE_ERROR = "LEADER_NOT_AVAILABLE", "KAFKA_STORAGE_ERROR"
 UNKNOWN_PARTITION = "UNKNOWN_TOPIC_OR_PARTITION"
+UNKNOWN_ID = "UNKNOWN_TOPIC_ID"
 TIMED_OUT, NO_COORDINATOR = "REQUEST_TIMED_OUT", "COORDINATOR_NOT_AVAILABLE"
 TOO_FEW_REPLICAS = "NOT_ENOUGH_REPLICAS"
 NO_RESPONSE = "NO_RESPONSE"
@@ -169,6 +170,7 @@ KEYS: Mapping[str, Callable[[Subject], Collection[Any]]] = {
     "no response": partial(of_error, NO_RESPONSE),
     "offline replica": offline_replica,
     "unknown partition": partial(of_error, UNKNOWN_PARTITION),
+    "unknown ID": partial(of_error, UNKNOWN_ID),
     "timed out": partial(of_error, TIMED_OUT),
     "no coordinator": partial(of_error, NO_COORDINATOR),
     "too few replicas": partial(of_error, TOO_FEW_REPLICAS),

@@ -1,4 +1,5 @@
-"""TID: IDs that servers grant although they list all topics without them, and answers that name another ID than asked.
+"""TID: IDs that servers grant although they list all topics without them, answers that name another ID than asked, and
+IDs that a server rejects while it names them itself.
 
 Rule: what a principal may not see is hidden from its listings, so only listings to the principal count that used the
 ID. A server may not know a topic yet, or no longer: it counts by what it grants itself, or beside another one.
@@ -18,12 +19,12 @@ from wirecheck.judge.checks.shapes import (
     slots,
     start_ns,
 )
-from wirecheck.judge.checks.statements import own_endpoints
+from wirecheck.judge.checks.statements import own_endpoints, spans
 from wirecheck.judge.checks.topic_id_uses import users_of
 from wirecheck.judge.claims.claim import RESERVED, Claim, Subject
 from wirecheck.judge.claims.outcomes import SUCCESS
 from wirecheck.judge.results.finding import Evidence, first_of, last_of
-from wirecheck.judge.topic_history import name_of
+from wirecheck.judge.topic_history import REPORTS, name_of
 from wirecheck.judge.topology.clusters import Group
 from wirecheck.judge.topology.endpoint_history import host_of
 
@@ -142,3 +143,46 @@ def answer_names_another_id(subject: Subject, group: Group, context: CheckContex
         ids = tuple(filter(None, (asked, subject[1])))
         about = {"topic": name, "topic_ids": ids, "client_ids": clients_of(claims), "count": count}
         yield resting_on(claims, subject[1], asked or "", api, **about, words=words)
+
+
+TIMES = 3
+
+
+def named_id_is_rejected(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    rejected = context.claims("id_rejected", group, *subject)
+    if subject[1] in RESERVED or not rejected:
+        return
+    context.watch()
+    own = own_endpoints(group, context)
+    named = [one for one in context.claims("binding", group, *subject) if one["source"] in REPORTS]
+    found: dict[str, list[Claim]] = {}
+    for claim in rejected:
+        names = [one for one in named if one["endpoint"] == claim["endpoint"] and meanwhile(claim, one, context)]
+        if names and claim["endpoint"] in own and not granted_meanwhile(claim, subject, group, context):
+            found.setdefault(claim["endpoint"], []).append(claim)
+    for endpoint, claims in sorted(found.items()):
+        name = name_of(subject, group, context)
+        words: dict[str, Any] = {"server": servers_of(claims, context), "topic_id": subject[1], "topic": name}
+        words |= {"apis": apis_of(claims), "client": users_of(claims, group, context)}
+        about: dict[str, Any] = {"topic": name, "topic_ids": (subject[1],), "client_ids": clients_of(claims)}
+        about["brokers"] = tuple({context.broker(claim) for claim in claims})
+        yield resting_on(claims, subject[1], endpoint, **about, words=words)
+
+
+def meanwhile(rejected: Claim, named: Claim, context: CheckContext) -> bool:
+    """Whether the server names the ID for longer than the grace period while it rejects it again and again."""
+    since_ns, until_ns = (
+        max(rejected.first.ts_ns, named.first.ts_ns),
+        min(rejected.last.ts_ns, named.last.ts_ns),
+    )
+    times = [begin for begin, end in spans(rejected) if since_ns <= end and begin <= until_ns]
+    return until_ns - since_ns >= context.settings.broker_grace_ns and rejected.count >= TIMES and len(times) >= TIMES
+
+
+def granted_meanwhile(rejected: Claim, subject: Subject, group: Group, context: CheckContext) -> bool:
+    """Whether the server granted such requests about the ID in between: it knows it at times."""
+    key = "api", "endpoint"
+    since_ns, until_ns = rejected.first.ts_ns, rejected.last.ts_ns
+    uses = [one for one in context.claims("use", group, *subject) if all(one[k] == rejected[k] for k in key)]
+    runs = (run for one in uses for run in one.outcomes.runs({SUCCESS}))
+    return any(run.first_ns < until_ns and since_ns < run.last_ns for run in runs)

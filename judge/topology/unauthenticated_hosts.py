@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from wirecheck.decode.api_names import key_of, keys, newest
 from wirecheck.decode.releases import Ranges, digest, read
 from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, ZERO, Claim, Subject
-from wirecheck.judge.claims.extract.peers import CLUSTERS, REFUSED, STALE, STALE_CONTROLLER_EPOCH
+from wirecheck.judge.claims.extract.peers import CLUSTERS, IDS, REFUSED, STALE, STALE_CONTROLLER_EPOCH
 from wirecheck.judge.claims.kinds import KINDS
 from wirecheck.judge.ledger.ledger import Ledger, in_order
 from wirecheck.judge.topology.endpoint_history import host_of, is_literal
@@ -258,6 +258,7 @@ class UnauthenticatedHosts:
         elif self.hosts:
             links = {subject[1] for subject in touched if subject[0] == "link"}
             hosts |= {host for endpoint in links for _, host in self.link(endpoint) if host in self.hosts}
+            hosts |= {host for host in self.hosts if self.ledger.claims("id_rejected", "host", host)}
         others = hosts - self.hosts.keys()
         dependents = {subject for host in sorted(hosts) for subject in self.look_at(host)}
         turned = set(filter(self.is_unauthenticated, others))  # rows may rest on its claims already
@@ -384,6 +385,8 @@ class UnauthenticatedHosts:
             if (claim["what"] != CLUSTERS or claim["endpoint"] not in self.known.raft)
             and (claim["what"] != STALE or not self.known.by_name)
         ]
+        if self.asks_for_named_ids(host):
+            asked = [use for use in asked if use.what != IDS]
         found = [use for use in asked if use.what != REFUSED]
         known_requests = {(claim["endpoint"], api) for claim in self.odd(host) for api in claim.tally}
         links = {peer["endpoint"]: self.link(peer["endpoint"]) for peer in self.peers(host)}
@@ -401,6 +404,12 @@ class UnauthenticatedHosts:
         return (
             [*found, *besides, *(UnauthorizedUse(UNREAD, claim, claim.count, ()) for claim in hidden)] if found else []
         )
+
+    def asks_for_named_ids(self, host: str) -> bool:
+        """Whether a member names an ID for which it was rejected: then the servers contradict themselves."""
+        rejected = {claim["topic_id"] for claim in self.ledger.claims("id_rejected", "host", host)}
+        members = (ids for end, ids in self.known.carried.items() if self.of_members(end))
+        return bool(rejected) and not rejected.isdisjoint(set[str]().union(*members))
 
     def link(self, endpoint: str) -> Link:
         """The claims about a link, searched once for all hosts; empty for an endpoint that is not Kafka's."""

@@ -1,4 +1,4 @@
-"""Cases of TID020 to TID022, in bytes: those that fire, healthy operations that look like them, and what is unknown."""
+"""Cases of TID020 to TID023, in bytes: those that fire, healthy operations that look like them, and what is unknown."""
 
 from tests.decode.log.batches import remove_topic, topic
 from tests.judge.agreement_kinds import KINDS
@@ -512,3 +512,98 @@ def tid022_near_miss__by_name_and_id(lab):
 def tid022_cannot_know(lab):
     """Once: it may have been read wrongly."""
     answered_with(lab.talk(B1), 1, [ID_1], [ID_2])
+
+
+def rejected_writes(lab, times, errors=(), server=B1, own=True):
+    """Writes by an ID that the server names all the while; it serves followers unless it may be a proxy."""
+    if own:
+        KINDS["leader-and-isr"].states(lab, [0], ID_1, server)
+    for at in TIMES:
+        lab.metadata(at, [("orders", ID_1)], server=server)
+    talk = lab.talk(server, "writer", "10.0.0.97")
+    for number, at in enumerate(times):
+        error = errors[number] if number < len(errors) else 100
+        rejects(talk, at, "Produce", error)
+
+
+def rejects(talk, at, api, error):
+    row = {"topicId": ID_1, "partitions": [{"errorCode": error}]}
+    if api == "Produce":
+        row = {"topicId": ID_1, "partitionResponses": [{"errorCode": error, "baseOffset": at}]}
+        talk.ask(at, api, 13, {"acks": -1, "topicData": [{"topicId": ID_1}]}, {"responses": [row]})
+    elif api == "OffsetCommit":
+        talk.ask(at, api, 10, {"groupId": "g", "topics": [{"topicId": ID_1}]}, {"topics": [row]})
+    elif api == "OffsetFetch":
+        asked = {"groups": [{"groupId": "g", "topics": [{"topicId": ID_1}]}]}
+        talk.ask(at, api, 10, asked, {"groups": [{"groupId": "g", "topics": [row]}]})
+    else:
+        rows = [{"errorCode": error, "name": None, "topicId": ID_1}]
+        talk.ask(at, "Metadata", 12, {"topics": [{"topicId": ID_1, "name": None}]}, {"topics": rows})
+
+
+@disagrees_at(20)
+def tid023_fires(lab):
+    rejected_writes(lab, range(20, 110, 5))
+
+
+def by_another_api(lab, api):
+    KINDS["leader-and-isr"].states(lab, [0], ID_1, B1)
+    for at in TIMES:
+        lab.metadata(at, [("orders", ID_1)])
+    talk = lab.talk(B1, "reader", "10.0.0.97")
+    for at in range(20, 110, 5):
+        rejects(talk, at, api, 100)
+
+
+def tid023_fires__metadata_by_id(lab):
+    by_another_api(lab, "Metadata")
+
+
+def tid023_fires__commits(lab):
+    by_another_api(lab, "OffsetCommit")
+
+
+def tid023_fires__offsets_fetched(lab):
+    by_another_api(lab, "OffsetFetch")
+
+
+def tid023_near_miss(lab):
+    """The topic is new: for some seconds it is named and not yet served."""
+    rejected_writes(lab, range(1, 25, 2))
+
+
+def tid023_near_miss__granted_in_between(lab):
+    rejected_writes(lab, range(20, 110, 5), [100, 100, 0, 100, 0])
+
+
+def tid023_near_miss__of_a_deleted_topic(lab):
+    """A writer keeps the old ID, which the server names no more."""
+    KINDS["leader-and-isr"].states(lab, [0], ID_1, B1)
+    for at in (0, 10, 20):
+        lab.metadata(at, [("orders", ID_1)])
+    lab.deleted(22, "orders", ID_1)
+    for at in range(30, 120, 10):
+        lab.metadata(at, [("orders", ID_2)])
+    talk = lab.talk(B1, "writer", "10.0.0.97")
+    for at in range(15, 110, 5):
+        rejects(talk, at, "Produce", 0 if at < 22 else 100)
+
+
+def tid023_near_miss__a_proxy_that_hides_topics(lab):
+    """It names the topic to one client, and to another it is unknown."""
+    rejected_writes(lab, range(20, 110, 5), own=False)
+
+
+def tid023_cannot_know(lab):
+    """It names the ID before and after, and perhaps not meanwhile."""
+    KINDS["leader-and-isr"].states(lab, [0], ID_1, B1)
+    lab.metadata(0, [("orders", ID_1)])
+    talk = lab.talk(B1, "writer", "10.0.0.97")
+    for at in range(20, 40, 5):
+        rejects(talk, at, "Produce", 100)
+    lab.metadata(60, [("orders", ID_1)])
+
+
+def clu002_near_miss__servers_reject_what_they_name(lab):
+    """A writer is granted nothing, and asks for the ID that all clients get."""
+    rejected_writes(lab, range(20, 110, 5))

@@ -1,4 +1,5 @@
-"""Claims about Metadata answers that list all topics, and about answers that name an ID which was not asked for.
+"""Claims about Metadata answers that list all topics, and about answers that name an ID which was not asked for, or
+that reject one.
 
 Rule: an answer lists all topics if its request names none, and each topic has a name, an ID and no error. A topic that
 has no ID there may have any. Answers in a fetch session name what former requests asked for, so they do not count.
@@ -28,6 +29,19 @@ ASKED = (
 """API, and where the request and the response name topics by ID."""
 SESSIONS = {"Fetch": "session_epoch", "ShareFetch": "share_session_epoch"}
 """APIs with sessions, and the field that is greater than 0 in a session that goes on."""
+REJECTING = (
+    ("Metadata", "topics"),
+    ("Produce", "responses.partition_responses"),
+    ("OffsetCommit", "topics.partitions"),
+    ("OffsetFetch", "groups.topics.partitions"),
+    ("TxnOffsetCommit", "topics.partitions"),
+    ("ShareFetch", "responses.partitions"),
+    ("ShareAcknowledge", "responses.partitions"),
+    ("DeleteTopics", "responses"),
+)
+"""API, and where its response names topics by ID with an error of each. Of Fetch, `uses` has all answers."""
+UNKNOWN_ID = (100, 103)
+"""UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID."""
 ALL_TOPICS = -1
 """The count of a null array."""
 
@@ -39,6 +53,10 @@ def claims(batch: Batch) -> Iterator[Rows]:
         asked, answered = batch.lines(api, "request", path), batch.lines(api, "response", answer)
         if asked and answered and asked.has("topic_id") and answered.has("topic_id"):
             yield from others(asked, answered, api)
+    for api, lines in batch.each("response", REJECTING):
+        if lines.has("topic_id"):
+            by_id = lines.present("topic_id") & lines.given("topic_id") & np.isin(lines["error_code"], UNKNOWN_ID)
+            yield lines.states("id_rejected", ["topic_id", f"={api}", "@who"], by_id, tally=lines.slots)
 
 
 def lists_all(header: Lines) -> Bools:
