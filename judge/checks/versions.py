@@ -294,7 +294,12 @@ def common(lines: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def advertised_range_anomaly(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    for (endpoint,), claims in gathered(context.claims("advertised", group, *subject), "endpoint"):
+    adverts = gathered(context.claims("advertised", group, *subject), "endpoint")
+    several = any(len(claims) > 1 for _, claims in adverts)
+    own = own_endpoints(group, context) if several else set()
+    for (endpoint,), claims in adverts:
+        if endpoint in own:
+            yield from alternating(endpoint, claims, context)
         for before, after in pairwise(claims):
             old, new = estimate(before["ranges"]), estimate(after["ranges"])
             if old is None or new is None or old == new or in_turn(endpoint, context, before, after):
@@ -318,6 +323,20 @@ def advertised_range_anomaly(subject: Subject, group: Group, context: CheckConte
             elif not is_unknown(claim["ranges"]) and (beside := beside_line(claim["ranges"])):
                 ranges = f"the versions of Kafka {estimate(claim['ranges'])}, but {in_ranges(beside)}"
                 yield ranges_of(endpoint, [claim], ranges, context, kind="information")
+
+
+def alternating(endpoint: str, claims: list[Claim], context: CheckContext) -> Iterator[Evidence]:
+    """Ranges of one release that change to and fro. What an active controller handles depends on it, too."""
+    for before, after in pairwise(claims):
+        lasts = before.last.ts_ns > after.first.ts_ns + context.settings.broker_grace_ns
+        if not lasts or estimate(before["ranges"]) != estimate(after["ranges"]):
+            continue
+        one, other = read(before["ranges"]), read(after["ranges"])
+        changed = [key for key in sorted(OF_BROKERS_ALONE & one.keys() & other.keys()) if one[key] != other[key]]
+        if changed and not in_turn(endpoint, context, before, after):
+            spans = (in_ranges((key, ranges[key]) for key in changed) for ranges in (one, other))
+            ranges = "{}, then {}, and later the former again".format(*spans)
+            yield ranges_of(endpoint, [before, after], ranges, context, since_ns=after.first.ts_ns)
 
 
 def in_ranges(ranges: Iterable[tuple[int, tuple[int, int]]]) -> str:
@@ -387,6 +406,8 @@ LEVELS: tuple[Level, ...] = (
 """
 NEVER_REPLICATED = frozenset({6, 9})
 """Fetch versions that consumers send, and that no inter-broker protocol has (PROTOCOL 4.10)."""
+OF_BROKERS_ALONE = frozenset(map(key_of, ("Produce", "Fetch", "ListOffsets", "Metadata", "OffsetCommit", "OffsetFetch")))
+"""APIs of clients in which a broker's ranges do not depend on its controller (KIP-590)."""
 ONLY_NODES = BETWEEN_BROKERS - {key_of("WriteTxnMarkers")}
 """APIs that no client sends; administrators abort transactions by WriteTxnMarkers."""
 OF_FOLLOWERS = frozenset({"Fetch", "ListOffsets", "OffsetForLeaderEpoch"})

@@ -612,6 +612,30 @@ def ver007_cannot_know__older(lab):
     lab.versions(1, {0: (0, 5), 1: (0, 7), 2: (0, 2), 3: (0, 5), 8: (0, 3), 9: (0, 3), 10: (0, 1), 18: (0, 1)})
 
 
+def changing(lab, ranges_of, own=True):
+    """A broker that answers ApiVersions in turn; a controller's requests show that it is no proxy."""
+    lab.metadata(0)
+    if own:
+        lab.control(1, "LeaderAndIsr", [("orders", ID_1, 4)])
+    for number, at in enumerate(range(2, 120, 10)):
+        lab.versions(at, ranges_of(number), client_id=f"app-{number}")
+    lab.metadata(120)
+
+
+def ver007_fires__to_and_fro_in_one_release(lab):
+    changing(lab, lambda number: {**ranges("3.9.1"), **({1: (0, 13)} if number % 2 else {})})
+
+
+def ver007_fires__what_the_controller_handles(lab):
+    """CreateTopics is advertised as far as the active controller has it."""
+    own = {**ranges("3.9.1"), 19: (0, 5)}
+    changing(lab, lambda number: own if number % 2 else ranges("3.9.1"))
+
+
+def ver007_fires__restarted_with_another_range(lab):
+    changing(lab, lambda number: {**ranges("3.9.1"), **({1: (0, 13)} if number > 5 else {})})
+
+
 def balanced(lab, stated):
     """A balancer gives connections to two clusters in turn; of their answers to Metadata few were captured."""
     for at in range(1, 120, 10):
