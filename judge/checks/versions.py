@@ -406,7 +406,9 @@ LEVELS: tuple[Level, ...] = (
 """
 NEVER_REPLICATED = frozenset({6, 9})
 """Fetch versions that consumers send, and that no inter-broker protocol has (PROTOCOL 4.10)."""
-OF_BROKERS_ALONE = frozenset(map(key_of, ("Produce", "Fetch", "ListOffsets", "Metadata", "OffsetCommit", "OffsetFetch")))
+OF_BROKERS_ALONE = frozenset(
+    map(key_of, ("Produce", "Fetch", "ListOffsets", "Metadata", "OffsetCommit", "OffsetFetch"))
+)
 """APIs of clients in which a broker's ranges do not depend on its controller (KIP-590)."""
 ONLY_NODES = BETWEEN_BROKERS - {key_of("WriteTxnMarkers")}
 """APIs that no client sends; administrators abort transactions by WriteTxnMarkers."""

@@ -439,8 +439,8 @@ class UnauthenticatedHosts:
                 yield host
 
     def contradictions(self, endpoint: str) -> Iterator[Claim]:
-        """What an unlisted server states of its own, and members state otherwise. One that states several ClusterIds, as
-        a gateway of several clusters, may state it of another cluster.
+        """What an unlisted server states of its own, and members state otherwise. One that states several ClusterIds,
+        as a gateway of several clusters, may state it of another cluster.
         """
         if len(self.known.stated[endpoint]) < 2:
             yield from self.other_ids(endpoint)
