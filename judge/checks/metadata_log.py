@@ -70,6 +70,8 @@ def metadata_log_integrity(subject: Subject, group: Group, context: CheckContext
         found["given a partition before it was created"] = [*before, created[0]]
     if created and (alive := name_still_taken(subject, created[0], group, context)):
         found["given the name of an ID that was removed only later"] = alive
+    if created and (two := at_one_place(subject, created[0], group, context)):
+        found["written where the log has another ID for the name"] = two
     for rule, claims in found.items():
         if not by_one_server(claims):
             continue
@@ -97,6 +99,18 @@ def name_still_taken(subject: Subject, created: Claim, group: Group, context: Ch
         now, first, removed = of_one_generation(([created], *kinds), group, context)
         if now and first and removed and first[0].peak["offset"] < created.peak["offset"] < removed[0].peak["offset"]:
             return [first[0], created, removed[0]]
+    return []
+
+
+def at_one_place(subject: Subject, created: Claim, group: Group, context: CheckContext) -> list[Claim]:
+    """Records of one epoch and offset that give a name two IDs: the leader shows its readers different logs."""
+    for history in topic_of(created["name"], group, context).histories:
+        if history.topic_id >= subject[1]:
+            continue
+        context.watch()
+        for other in records("binding", ("id", history.topic_id), group, context):
+            if other["by"] == created["by"] and all(of_one_generation(([created], [other]), group, context)):
+                return [other, created]
     return []
 
 

@@ -193,6 +193,17 @@ def log002_fires__a_name_that_is_given_away_too_early(lab):
     log(lab, 5, topic("orders", old), topic("orders", new), remove_topic(old), high_watermark=50)
 
 
+def log002_fires__two_ids_at_one_place(lab):
+    """The leader shows two readers different records."""
+    for topic_id in (ID_1, ID_2):
+        log(lab, 5, topic("orders", id_bytes(topic_id)), high_watermark=50)
+
+
+def log002_near_miss__read_twice(lab):
+    for at in (5, 6):
+        log(lab, at, topic("orders", id_bytes(ID_1)), high_watermark=50)
+
+
 def log002_near_miss__a_name_that_is_free_again(lab):
     old, new = id_bytes(ID_1), id_bytes(ID_2)
     log(lab, 5, topic("orders", old), remove_topic(old), topic("orders", new), remove_topic(new), high_watermark=50)
@@ -210,6 +221,11 @@ def log002_cannot_know__whether_two_servers_have_one_log(lab):
     log(lab, 5, topic("orders", gone), remove_topic(gone), high_watermark=50)
     log(lab, 6, topic("orders", gone), high_watermark=50, server=B2)
     log(lab, 7, remove_topic(gone), high_watermark=50, offset=30, server=B2)
+
+
+def log002_cannot_know__two_ids_at_one_place_of_two_servers(lab):
+    log(lab, 5, topic("orders", id_bytes(ID_1)), high_watermark=50)
+    log(lab, 5, topic("orders", id_bytes(ID_2)), high_watermark=50, server=B2)
 
 
 def log002_cannot_know__what_was_taken_back(lab):
