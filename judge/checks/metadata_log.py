@@ -79,8 +79,8 @@ def metadata_log_integrity(subject: Subject, group: Group, context: CheckContext
         words = {"rule": rule, "offsets": ", ".join(str(claim.peak["offset"]) for claim in claims)}
         sides, ids = tuple(map(first_of, claims)), (subject[1],)
         begun_ns = max(claim.first.ts_ns for claim in claims)  # one record alone contradicts nothing
-        about = {"topic": name, "topic_ids": ids, "count": len(claims), "first_ns": begun_ns}
-        yield Evidence((rule, subject[1]), sides, **about, words=words)
+        key, count = (rule, subject[1]), len(claims)
+        yield Evidence(key, sides, topic=name, topic_ids=ids, count=count, first_ns=begun_ns, words=words)
 
 
 def by_one_server(claims: list[Claim]) -> bool:
