@@ -276,7 +276,7 @@ class Judge:
         self, connections: Iterable[Subject], context: CheckContext, leaving: Container[Subject]
     ) -> Iterator[EmittedRow]:
         """The rows of connections. There may be very many: one that leaves does so before the next is looked at. Where
-        nobody asks for a connection by itself, those that leave have rows together.
+        no single connection is asked for, those that leave have rows together.
         """
         sums: Counter[tuple[str, str | None]] = Counter()
         for subject in sorted(connections):
