@@ -386,6 +386,7 @@ def is_held_by_quota(claim: Claim, wait: Streak, group: Group, context: CheckCon
     """Whether the server that a client waited for had asked it to wait for about as long: it reads nothing from a
     connection until that is over (KIP-219).
     """
+    context.watch()
     throttled = context.claims("throttled", group, "client", claim["client_id"] or "", claim["host"])
     return any(
         one["endpoint"] == claim["endpoint"]
