@@ -178,8 +178,7 @@ def reads_all_by_design(reads: str, again: Again, partition: int, log: Log, roun
     """
     if again.only or not begins_at_the_first(again, partition, log):
         return False
-    leaves = leaves_well(reads, again, log)
-    if leaves and not (rounds >= MANY_ROUNDS and never_at_the_end(again, partition, log)):
+    if leaves_well(reads, again, log) and not (rounds >= MANY_ROUNDS and never_at_the_end(again, partition, log)):
         return True
     return commits_on(reads, again.slots[0], log)
 
@@ -189,24 +188,28 @@ def begins_at_the_first(again: Again, partition: int, log: Log) -> bool:
     return sum(one.count for one in every if one["timestamp"] == EARLIEST) >= ROUNDS
 
 
-def leaves_well(reads: str, again: Again, log: Log) -> bool:
+def leaves(reads: str, again: Again, log: Log) -> list[Claim]:
     client_id, host = again.reader.who
     left = log.context.claims("left", log.group, "client", client_id or "", host)
-    return sum(claim.count for claim in left if claim["group"] == reads) >= ROUNDS
+    return [claim for claim in left if claim["group"] == reads]
+
+
+def leaves_well(reads: str, again: Again, log: Log) -> bool:
+    return sum(claim.count for claim in leaves(reads, again, log)) >= ROUNDS
+
+
+def never_commits(reads: str, log: Log) -> bool:
+    return not any(claim["group"] == reads for claim in log.every("committed"))
 
 
 def looks_at_the_first(reads: str, again: Again, partition: int, log: Log) -> bool:
     """Whether a reader asks for the first records only, leaves well each time and ends its connection, and its group
     commits nothing: as a check of health does, and who cannot process the first record.
     """
-    client_id, host = again.reader.who
-    left = log.context.claims("left", log.group, "client", client_id or "", host)
-    if any(len(claim.tally) > 1 for claim in left if claim["group"] == reads):
+    if any(len(claim.tally) > 1 for claim in leaves(reads, again, log)):
         return False  # it was away for longer than its max.poll.interval.ms
-    committed = any(claim["group"] == reads for claim in log.every("committed"))
-    return (
-        again.only and not committed and begins_at_the_first(again, partition, log) and leaves_well(reads, again, log)
-    )
+    first_only = again.only and begins_at_the_first(again, partition, log)
+    return first_only and never_commits(reads, log) and leaves_well(reads, again, log)
 
 
 def never_at_the_end(again: Again, partition: int, log: Log) -> bool:
@@ -217,12 +220,12 @@ def never_at_the_end(again: Again, partition: int, log: Log) -> bool:
 
 
 def replays_when_assigned(reads: str, again: Again, partition: int, log: Log) -> bool:
-    """Whether a member lives on, joins again each time that its group is divided anew, and begins at the first record
+    """Whether a member lives on, joins again each time that its group is divided again, and begins at the first record
     then, and its group commits nothing: as a cache that is filled, and as who forgets to mark what it has read.
     """
-    members = of_group("member", reads, log.group, log.context)
-    if any(claim["group"] == reads for claim in log.every("committed")):
+    if not never_commits(reads, log):
         return False
+    members = of_group("member", reads, log.group, log.context)
     mine = [one for one in members if (one["client_id"], one["host"]) == again.reader.who]
     joins = sum(count for one in mine for name, count in one.tally.items() if name.isdigit())
     began = sum(one.first.ts_ns >= again.since_ns for one in mine)
