@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from wirecheck.capture.trim.kept_pieces import MessageSpans, between
-from wirecheck.capture.waiting_rows import array, vector
+from wirecheck.capture.waiting_rows import SECOND, array, vector
 from wirecheck.decode import dialect
 from wirecheck.decode.columns import tables
 from wirecheck.decode.envelope import ENVELOPE
@@ -52,7 +52,6 @@ PRODUCE, FETCH, FETCH_SNAPSHOT = 0, 1, 59
 _NAME = TOPIC_NAME.encode()
 FIRST_BY_ID = 13  # version of Fetch: topics have names before, ids from there on (KIP-516)
 MOST_SNAPSHOTS = 64  # streams of chunks followed at once
-SECOND_NS = 1_000_000_000
 
 
 @dataclass(slots=True)
@@ -75,8 +74,8 @@ class LogCuts:
 
     def _secret(self, records: Field, walk: LogSecrets, ts_ns: int) -> list[tuple[int, int]]:
         """Secret spans of a piece of the log; behind bytes that were not seen everything is."""
-        if ts_ns // SECOND_NS != self._second:
-            self._second, self._budget = ts_ns // SECOND_NS, LARGEST_OUTPUT_BYTES
+        if ts_ns // SECOND != self._second:
+            self._second, self._budget = ts_ns // SECOND, LARGEST_OUTPUT_BYTES
         seen = int(records.holes[0, 0]) if len(records.holes) else len(records)
         cuts = walk.feed(records.bytes(0, seen), self._budget)
         self._budget = walk.budget

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from wirecheck.client_ids import is_internal
+from wirecheck.decode.request_waits import MILLISECOND_NS
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.fetching import partition_states
 from wirecheck.judge.checks.lone_readers import longest_pause
@@ -31,7 +32,6 @@ from wirecheck.judge.topology.clusters import Group
 
 FETCH = "Fetch"
 OF_SHARES = frozenset({"ShareFetch", "ShareAcknowledge"})
-MS_NS = 1_000_000
 
 
 class Held(NamedTuple):
@@ -149,7 +149,7 @@ def locked_ns(held: Held, client: Subject, since_ns: int, group: Group, context:
     """For how long the records that a member acquired with its last answer are locked; 0 where it acquired none."""
     every = [one for one in context.claims("acknowledged", group, *client) if one["group"] == held.member["group"]]
     last = [one for one in every if one.peak.get("acquired", 0) >= since_ns]
-    return max((int(one.peak["lock_ms"]) for one in last), default=0) * MS_NS
+    return max((int(one.peak["lock_ms"]) for one in last), default=0) * MILLISECOND_NS
 
 
 def log_end(held: Held, group: Group, context: CheckContext) -> list[tuple[int, int]]:

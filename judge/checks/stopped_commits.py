@@ -8,6 +8,7 @@ Where no rhythm is seen the limit is the member's own rebalance timeout (of Java
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from wirecheck.decode.request_waits import MILLISECOND_NS
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.idle_members import (
     Held,
@@ -92,7 +93,7 @@ def stands(held: Held, log: Log) -> Stands | None:
     if more is None:
         return None
     since_ns = max(end_ns(more), held.member.peak["assigned"])
-    own_ns = int(held.member.peak["rebalance_timeout_ms"]) * 1_000_000
+    own_ns = int(held.member.peak["rebalance_timeout_ms"]) * MILLISECOND_NS
     rhythm_ns = 2 * (longest_gap(commits, since) + 1) * SLOT_NS if others else own_ns
     least_s = LEAST_S if len(others) >= ADVANCES else SOON_S
     return Stands(held, offset, since_ns, greatest(end) - offset, max(least_s * SECOND_NS, rhythm_ns))

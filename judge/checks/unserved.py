@@ -13,6 +13,7 @@ from wirecheck.client_ids import TO_BROKERS, is_internal, is_of_node
 from wirecheck.decode.api_names import key_of
 from wirecheck.decode.connection.framing.recognise import hash_of_client
 from wirecheck.decode.releases import read
+from wirecheck.decode.request_waits import MILLISECOND_NS
 from wirecheck.judge import topic_history as topics
 from wirecheck.judge.activity_states import BEFORE_WORK, activities
 from wirecheck.judge.check_context import CheckContext
@@ -447,9 +448,9 @@ def stopped_by_a_quota(claims: Collection[Claim], context: CheckContext) -> str:
     for longer than clients wait for a response. A burst waits once, and work within a quota waits for less.
     """
     for (api,), found in gathered(claims, "api"):
-        longest_ns = max(one.peak["longest_ms"] for one in found) * MS_NS
+        longest_ns = max(one.peak["longest_ms"] for one in found) * MILLISECOND_NS
         first_ns, last_ns = min(one.first.ts_ns for one in found), max(one.last.ts_ns for one in found)
-        waited_ns = sum(one.tally["throttle_ms"] for one in found) * MS_NS
+        waited_ns = sum(one.tally["throttle_ms"] for one in found) * MILLISECOND_NS
         if longest_ns >= context.settings.cut_off_s * SECOND_NS:
             comes_back = last_ns - first_ns >= context.settings.stuck_s * SECOND_NS
             if comes_back and waited_ns >= ALL_THE_TIME * (last_ns - first_ns):
@@ -457,9 +458,8 @@ def stopped_by_a_quota(claims: Collection[Claim], context: CheckContext) -> str:
     return ""
 
 
-MS_NS = 1_000_000
 ALL_THE_TIME = 0.9
-"""So much of the time from one answer to another, at least, a client is told to wait."""
+"""So much of the time from one answer to another, at least, a client is asked to wait."""
 
 
 def connection_spans(subject: Subject, context: CheckContext) -> list[tuple[int, int]]:

@@ -11,6 +11,7 @@ from wirecheck.decode.api_names import BETWEEN_BROKERS
 from wirecheck.decode.columns import value_per
 from wirecheck.decode.connection.exchanges import CLOSED_BY_SERVER
 from wirecheck.decode.releases import removed_in_4
+from wirecheck.decode.request_waits import MILLISECOND_NS
 from wirecheck.decode.wire import REQUEST
 from wirecheck.judge.claims.batch import AUTHENTICATION, GREETINGS, Batch, Bools, key_of_messages
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, spelled
@@ -50,12 +51,11 @@ def throttled(batch: Batch) -> Iterator[Rows]:
         if header is not None and header.has("throttle_time_ms"):
             waits_ms = header["throttle_time_ms"]
             if (waits_ms > 0).any():
-                peak = {"longest_ms": waits_ms, "until": header.ts_ns + waits_ms * MS_NS}
+                peak = {"longest_ms": waits_ms, "until": header.ts_ns + waits_ms * MILLISECOND_NS}
                 sums = {"throttle_ms": waits_ms}
                 yield header.states("throttled", f"@who ={api}", waits_ms > 0, tally=header.slots, peak=peak, sums=sums)
 
 
-MS_NS = 1_000_000
 EPOCH_END_NS = 1 << 62
 """Times are subtracted from it where the earliest one is to be the peak."""
 
