@@ -149,7 +149,10 @@ def stating(claims: list[Claim], place: Place) -> list[Side]:
 
 def two_clusters_share_an_id(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     shown: set[str] = set()
+    both_legs = {pair for one in context.forwarding.forwarders for pair in listeners(one, context)}
     for twin in context.clusters.twins:
+        if listeners_of(twin.one, twin.other, context) in both_legs:
+            continue  # what is in between changes names
         first, second = twin.shown_by
         one, other = (
             context.clusters.of(end, claim.first.ts_ns) for end, claim in zip(twin[:2], twin.shown_by, strict=True)

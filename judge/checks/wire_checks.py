@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from wirecheck.decode import schemas
 from wirecheck.decode.api_names import key_of, newest
+from wirecheck.decode.forwarding import Leg
 from wirecheck.decode.request_waits import OVERDUE_NS, SECOND_NS
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import (
@@ -37,6 +38,7 @@ from wirecheck.judge.ledger.failures import Failure
 from wirecheck.judge.results.finding import Evidence, Side
 from wirecheck.judge.streaks import longest_wait
 from wirecheck.judge.topology.clusters import Group
+from wirecheck.judge.topology.endpoint_history import host_of
 
 TOLERATED = {
     "metadata-int32-null": "3 extra bytes (a null list of topics as before version 9)",
@@ -262,13 +264,19 @@ SHOWN = 3
 
 
 def malformed_message(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    certain = summed(context.claims("unreadable", group, *subject))
-    for key, claims in gathered(certain, lambda claim: (sender_of(claim), *claim.key[:4])):
+    for key, claims in gathered(made_there(subject, group, context), lambda claim: (sender_of(claim), *claim.key[:4])):
         sender, api, version, side, reason = key
         words: dict[str, object] = {"api": api, "version": version, "side": f"{side}s", "reason": reason}
+        brokers: tuple[int | None, ...] = ()
         if side == "request":
-            words |= {"host": sender, "sender": f"{', '.join(sorted(set(map(client_of, claims))))} ({sender})"}
-            brokers: tuple[int | None, ...] = ()
+            named = ", ".join(sorted(set(map(client_of, claims))))
+            words |= {"host": sender, "sender": f"{named} ({sender})"}
+            if may_pass_on(sender, claims, context):
+                words |= {
+                    "relay": sender,
+                    "host": "",
+                    "sender": f"{sender}, which receives requests of {named} itself,",
+                }
         else:
             words |= {"endpoint": sender, "sender": servers_of(claims, context)}
             brokers = brokers_of(claims[-1:], context)
@@ -281,6 +289,38 @@ def malformed_message(subject: Subject, group: Group, context: CheckContext) -> 
             is_read = all(claim.tally.get(ANSWERED) == claim.count for claim in claims)
             read = "; the servers read them" if is_read else ""
             yield resting_on(claims, *key, kind="information", words={**words, "read": read}, **about)
+
+
+def made_there(subject: Subject, group: Group, context: CheckContext) -> list[Claim]:
+    """What is malformed, without what a proxy only passed on: of a client's requests, and of a server's responses."""
+    found, through = summed(context.claims("unreadable", group, *subject)), context.forwarding.through
+    if not through:
+        return found
+    seen = {(claim["endpoint"], claim["client_id"], claim.key[:4]) for claim in context.believed(subject, "unreadable")}
+
+    def was_received_so(claim: Claim) -> bool:
+        if claim["side"] == "request":
+            froms = {through.get(Leg(claim["client_id"], claim["host"], claim["endpoint"]))}
+        else:
+            froms = {leg.server for leg, front in through.items() if front == claim["endpoint"]}
+        return any((one, claim["client_id"], claim.key[:4]) in seen for one in froms)
+
+    return [claim for claim in found if not was_received_so(claim)]
+
+
+def may_pass_on(host: str, claims: list[Claim], context: CheckContext) -> bool:
+    """Whether a host receives requests of all these client IDs itself, from other hosts and at other servers than
+    those it sends to. It may have made these bytes of others as a proxy does, known as one (CLU005) or not: one that
+    breaks all that it sends on is not.
+    """
+    context.watch()
+    names, servers = {claim["client_id"] for claim in claims}, {claim["endpoint"] for claim in claims}
+    asking = (one for one in context.ledger.subjects("client") if one[1] in names and one[2] != host)
+    received = (claim for one in asking for claim in context.ledger.claims("client", *one))
+    found = {
+        one["client_id"] for one in received if host_of(one["endpoint"]) == host and one["endpoint"] not in servers
+    }
+    return None not in names and names == found
 
 
 def sender_of(claim: Claim) -> str:

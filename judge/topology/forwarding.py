@@ -16,11 +16,14 @@ from wirecheck.judge.ledger.ledger import Ledger
 from wirecheck.judge.topology.endpoint_history import host_of
 
 RECEIVED, SENT_ON = "received", "sent_on"
+MALFORMED = "unreadable"
+"""Bytes that are another's if they were received so, which the check asks."""
 OF_LEG = ("client_id", "host", "endpoint")
 PLACES = {
     name: places
     for name, kind in KINDS.items()
-    if name != SENT_ON and len(places := [kind.at[part] for part in OF_LEG if part in kind.at]) == len(OF_LEG)
+    if name not in {SENT_ON, MALFORMED}
+    and len(places := [kind.at[part] for part in OF_LEG if part in kind.at]) == len(OF_LEG)
 }
 """Of kinds of claims about one client at one server, where its key has these."""
 

@@ -83,6 +83,23 @@ def clu005_fires__that_renames_topics(lab):
     renamed(lab)
 
 
+def clu003_near_miss__a_proxy_of_both_legs(lab):
+    """Its tenant's name is that of another topic behind it, and no broker was asked for the topic's own name."""
+    renamed(lab)
+    for at in range(0, SECONDS + 10, 5):
+        lab.metadata(at, [("own", ID_1)], server=PROXY, brokers={PROXY: 1})
+        lab.metadata(at, [("own", ID_2)], server=B1, brokers={B1: 1})
+    lab.until = SECONDS + 20
+
+
+def clu003_fires__two_stacks_of_one_number(lab):
+    """The same without requests that came out again."""
+    for at in range(0, SECONDS + 10, 5):
+        lab.metadata(at, [("own", ID_1)], server=PROXY, brokers={PROXY: 1})
+        lab.metadata(at, [("own", ID_2)], server=B1, brokers={B1: 1})
+    lab.until = SECONDS + 20
+
+
 def clu005_near_miss__one_question_in_ten_to_both_brokers(lab):
     """On one host, and the second answers first: that a client asks two servers the same proves nothing."""
     first, second = (lab.talk(server, "exporter", "127.0.0.1") for server in (ONE, TWO))

@@ -1,5 +1,6 @@
 """Cases of the WIR, VIS and DRF checks, in bytes."""
 
+from tests.judge.cases_forwarding import listed, through
 from tests.judge.lab import B1, B2, B3, BROKERS, CLUSTER, ID_1, START, disagrees_at, disagrees_later, ns
 from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, CLOSED_BY_SERVER, NO_RESPONSE_DUE, ORPHAN, PENDING
 from wirecheck.decode.layouts.program import Dialect
@@ -39,6 +40,50 @@ def wir003_fires__what_a_broker_closes_on(lab):
     """Another one reads it."""
     broken(lab.metadata(0, talk=lab.talk(B1)), 0, b"\1\2\3")
     broken(lab.talk(B2).refused(1, "Metadata", 12, {"topics": None}), 0, b"\1\2\3")
+
+
+FRONT = "10.0.9.1:9092"
+
+
+def relayed(lab, *, front=b"", back=b"", client_id="app", local="10.0.8.1"):
+    """A client's request that a host receives at a port of its own, and what comes out of that host."""
+    for server, host, tail in ((FRONT, local, front), (B1, "10.0.9.1", back)):
+        talk = lab.metadata(0.5, [("orders", ID_1)], server=server, talk=lab.talk(server, client_id, host))
+        if tail:
+            broken(talk.refused(1, "Metadata", 12, {"topics": None}), 2, tail)
+        else:
+            talk.ask(1, "Metadata", 12, {"topics": None}, {"clusterId": None})
+
+
+def wir003_fires__what_comes_out_of_a_host_that_received_it_whole(lab):
+    """Too few requests to know the host as a proxy."""
+    relayed(lab, back=b"\1\2\3")
+
+
+def wir003_fires__a_client_beside_a_server(lab):
+    """It runs on the server's host, and another instance elsewhere."""
+    relayed(lab, client_id="app", local="10.0.9.1", back=b"\1\2\3")
+
+
+def proxied(lab, *, front=b"", back=b""):
+    """The same through a proxy that is known."""
+    through(lab)
+    relayed(lab, front=front, back=back, client_id="app-1")
+
+
+def wir003_fires__a_proxy_that_breaks_what_it_sends_on(lab):
+    proxied(lab, back=b"\1\2\3")
+
+
+def wir003_fires__a_client_behind_a_proxy(lab):
+    proxied(lab, front=b"\1\2\3", back=b"\1\2\3")
+
+
+def wir003_fires__a_server_behind_a_proxy(lab):
+    listed(lab, B1, B2)
+    through(lab)
+    for server, host in ((FRONT, "10.0.8.1"), (B1, "10.0.9.1")):
+        broken(lab.metadata(0, talk=lab.talk(server, "app-1", host), server=server), 1, b"\0\1\2\3")
 
 
 def wir003_near_miss(lab):

@@ -341,6 +341,42 @@ def test_a_code_of_the_draft_is_odd_where_the_named_draft_does_not_have_it(diale
             ["app"],
             [],
         ),
+        (
+            cases_wire.wir003_fires__what_comes_out_of_a_host_that_received_it_whole,
+            (
+                "10.0.9.1, which receives requests of app itself, sends malformed Metadata v12 requests: leftover "
+                "bytes; 1 time."
+            ),
+            ["app"],
+            [],
+        ),
+        (
+            cases_wire.wir003_fires__a_client_beside_a_server,
+            "app (10.0.9.1) sends malformed Metadata v12 requests: leftover bytes; 1 time.",
+            ["app"],
+            [],
+        ),
+        (
+            cases_wire.wir003_fires__a_proxy_that_breaks_what_it_sends_on,
+            (
+                "10.0.9.1, which receives requests of app-1 itself, sends malformed Metadata v12 requests: leftover "
+                "bytes; 1 time."
+            ),
+            ["app-1"],
+            [],
+        ),
+        (
+            cases_wire.wir003_fires__a_client_behind_a_proxy,
+            "app-1 (10.0.8.1) sends malformed Metadata v12 requests: leftover bytes; 1 time.",
+            ["app-1"],
+            [],
+        ),
+        (
+            cases_wire.wir003_fires__a_server_behind_a_proxy,
+            "Broker 1 (10.0.0.1:9092) sends malformed Metadata v12 responses: leftover bytes; 1 time.",
+            ["app-1"],
+            [1],
+        ),
     ],
 )
 def test_a_malformed_message_is_one_finding_about_its_sender(case, summary, clients, brokers):
