@@ -197,6 +197,8 @@ def judged(
         if query is not None:
             files = files_in(frames_of(session, inputs, scratch, cluster, keep_records=keep_records))
             found = by_spark(query, files, tables)
+            if found is None and out is not None:
+                query.end()  # it would go on writing there
             if found is not None:
                 shown = shown_of(found, files) if looked_into else {}
                 return found, SPARK, ends(files), busy(found, lambda: busiest(files), ports), shown

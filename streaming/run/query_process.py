@@ -11,13 +11,14 @@ import os
 import pickle
 import signal
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from queue import Queue
+from queue import Empty, Queue, SimpleQueue
 from subprocess import PIPE, Popen, TimeoutExpired
-from threading import Event, Thread
+from threading import Thread
 from typing import IO, TYPE_CHECKING, Any, Self
 
 from wirecheck.child_python import python_path
@@ -28,14 +29,16 @@ if TYPE_CHECKING:
     from wirecheck.streaming.store.run_result import Result
 
 Progress = Callable[[int, int], None]
+Row = dict[str, Any]
 PARTITIONS = 1
 """Of the stateful steps: following, decoding and Java are three processes on two cores already, and each further
 partition would take the memory of two Pythons.
 """
-ARCHIVED_S = 120
-"""Java takes a few seconds to write the archive, on a busy machine more; then it is given up."""
+ARCHIVED_S = 300
+"""Java takes a few seconds to write the archive. On a busy machine it takes more, and all is judged before."""
 
 
+LOWEST_PRIORITY = 19
 LOOK_S = 5.0
 """How often it is looked at whether the machine is still too busy, once patience is over."""
 
@@ -56,18 +59,15 @@ class QueryProcess:
                 env={**os.environ, "PYTHONPATH": python_path(), "TMPDIR": str(work)}, process_group=0,
             )  # fmt: skip
         self._tell((work, settings))
-        self._first = Event()
-        """Set with the first batch, or where none comes."""
-        self._given_up = False
+        self._messages: SimpleQueue[Row | None] = SimpleQueue()
         self.archiving = False
-        """Whether Java writes an archive of its classes, now that there is a result."""
+        """Whether Java writes an archive of its classes once it has judged, also after patience was over."""
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        self.end()
         for stream in (self._process.stdin, self._process.stdout):
             assert stream is not None
             with suppress(BrokenPipeError):
@@ -76,46 +76,69 @@ class QueryProcess:
 
     def judge(self, files: list[Path], out: Path, on_progress: Progress, *, patience_s: float = math.inf) -> "Result":
         """All of these, to their end. Raises QueryError; on a busy machine also where no batch is done by then."""
-        self._tell((files, out))
-        Thread(target=self._end_if_busy, args=(patience_s,), daemon=True).start()
-        try:
-            return self._listen(out, on_progress)
-        finally:
-            self._first.set()
-
-    def _end_if_busy(self, patience_s: float) -> None:
-        if patience_s == math.inf or self._first.wait(patience_s):
-            return
-        while not is_busy():
-            if self._first.wait(LOOK_S):
-                return
-        self._given_up = True
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-
-    def _listen(self, out: Path, on_progress: Progress) -> "Result":
         from wirecheck.streaming.store.run_result import IN_RESULT, Result
 
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            match json.loads(line):
-                case {"judged": [done, total]}:
-                    if done:
-                        self._first.set()
-                    on_progress(done, total)
-                case {"run": run, "archiving": archiving}:
+        self._tell((files, out))
+        Thread(target=self._listen, daemon=True).start()
+        for message in self._until_the_end(patience_s):
+            match message:
+                case {"archiving": archiving}:
                     self.archiving = archiving
+                case {"judged": [done, total]}:
+                    on_progress(done, total)
+                case {"run": run}:
                     return Result.read(out, run, IN_RESULT)
                 case {"wrong": text}:
                     raise QueryError(text)
         code = self._process.wait()
-        if self._given_up:
-            raise QueryError("this machine was too busy for Spark to check anything in time")
         by = f"by {signal.Signals(-code).name}; is there enough memory?" if code < 0 else f"with code {code}"
         raise QueryError(f"the query failed: its process ended {by}")
 
+    def _listen(self) -> None:
+        """What the process says, line by line; None at its end."""
+        assert self._process.stdout is not None
+        with suppress(ValueError):  # it was closed meanwhile
+            for line in self._process.stdout:
+                self._messages.put(json.loads(line))
+        self._messages.put(None)
+
+    def _until_the_end(self, patience_s: float) -> Iterator[Row]:
+        """Until the process ends. Raises QueryError where patience is over without a batch, and the machine is busy."""
+        wait_s: float | None = None if patience_s == math.inf else patience_s
+        until_s = time.monotonic() + patience_s
+        while True:
+            try:
+                message = self._messages.get(timeout=wait_s)
+            except Empty:
+                if not is_busy():
+                    wait_s = LOOK_S
+                    continue
+                self._give_up()
+                raise QueryError("this machine was too busy for Spark to check anything in time") from None
+            if message is None:
+                return
+            if message.get("judged", (0,))[0]:
+                wait_s = None
+            elif wait_s is not None:
+                wait_s = max(until_s - time.monotonic(), LOOK_S)
+            yield message
+
+    def _give_up(self) -> None:
+        """A Java that writes its archive goes on behind all others: the next one starts faster then."""
+        if not self.archiving:
+            self.end()
+            return
+        with suppress(ProcessLookupError):
+            os.setpriority(os.PRIO_PGRP, self._process.pid, LOWEST_PRIORITY)
+
+    def end(self) -> None:
+        """Kill it, and all that it started."""
+        self.archiving = False
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
     def finish(self) -> None:
-        """Wait until the archive is written."""
+        """Wait until the archive is written, and until all is judged before."""
         with suppress(TimeoutExpired):
             self._process.wait(ARCHIVED_S)
 
@@ -156,8 +179,9 @@ def main() -> None:
     from wirecheck.streaming.spark.tuning import Session
 
     Thread(target=import_module, args=("wirecheck.streaming.run.replay",)).start()  # half a second, while Java starts
+    session = Session(work / "spark", partitions=PARTITIONS, verbose=settings.verbose, archiving=True)
     try:
-        spark = open_session(Session(work / "spark", partitions=PARTITIONS, verbose=settings.verbose, archiving=True))
+        spark = open_session(session, lambda archive: say(archiving=archive is not None))
     except (JavaMissing, SparkDidNotStart) as failure:
         say(wrong=str(failure))
         return
@@ -171,7 +195,7 @@ def main() -> None:
     except replay.ReplayError as wrong:
         say(wrong=str(wrong))
         return
-    say(run=found.run, archiving=RUNNING.archive is not None)
+    say(run=found.run)
     if RUNNING.archive:
         RUNNING.archive.write()
         os.killpg(0, signal.SIGKILL)  # `listen` still reads

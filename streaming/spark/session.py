@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,8 +57,11 @@ class Running:
 RUNNING = Running()
 
 
-def open_session(session: Session) -> SparkSession:
-    """The session of this process, once it is there. Raises JavaMissing and SparkDidNotStart."""
+def open_session(session: Session, starting: Callable[[ClassArchive | None], None] = lambda _: None) -> SparkSession:
+    """The session of this process, once it is there. Raises JavaMissing and SparkDidNotStart.
+
+    `starting`: called before Java starts, with the archive that it is to write as it ends.
+    """
     if asked := next((name for name, value in CONNECT.items() if os.environ.get(name, "").lower() not in value), None):
         raise SparkDidNotStart(f"Spark Connect ({asked}): {NO_CONNECT}")
     if "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit has started Java
@@ -71,6 +74,7 @@ def open_session(session: Session) -> SparkSession:
     hold_little()
     java = find_java(session.work)
     archive = archive_option(java, session)
+    starting(RUNNING.archive)
     os.environ |= {
         "JAVA_HOME": str(java.folder),
         "PYSPARK_PYTHON": worker_python(session.work),

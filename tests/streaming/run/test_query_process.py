@@ -14,6 +14,7 @@ import pytest
 from tests.awaited import await_that
 from wirecheck.streaming.run import query_process
 from wirecheck.streaming.run.query_process import QueryError, QueryProcess
+from wirecheck.streaming.spark import class_archive
 from wirecheck.streaming.steps.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -91,6 +92,26 @@ def test_on_a_busy_machine_patience_ends(java, tmp_path, monkeypatch):
     ):
         query.judge([], tmp_path / "out", lambda *_: None, patience_s=0.1)
     assert [*loads] == []  # as long as it is not busy, Spark has its time
+
+
+def test_a_java_that_writes_its_archive_goes_on_behind_all_others(java, tmp_path, monkeypatch):
+    """Or it would never be written on a machine that is always busy."""
+    java("exec sleep 600")
+    base = tmp_path / "java" / class_archive.BASE
+    base.parent.mkdir(parents=True)
+    base.touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv(class_archive.SETTING, raising=False)
+    monkeypatch.setattr(query_process, "LOOK_S", 0.1)
+    with QueryProcess(tmp_path / "work", Settings()) as query:
+        monkeypatch.setattr(os, "getloadavg", lambda: (1000.0 * query.archiving, 0, 0))
+        with pytest.raises(QueryError, match="was too busy for Spark"):
+            query.judge([], tmp_path / "out", lambda *_: None, patience_s=0.1)
+        assert query.archiving
+        assert alive(query._process.pid)
+        assert os.getpriority(os.PRIO_PROCESS, query._process.pid) == 19
+        query.end()
+        assert query._process.wait(60) == -signal.SIGKILL
 
 
 def test_it_is_ended_with_all_it_has_started(java, tmp_path):
