@@ -15,7 +15,18 @@ from rich.table import Table
 
 from bench.contained import nothing_contained
 
-MEASUREMENTS = ("decode", "capture", "recovery", "replay", "monitor", "month", "wide", "log_readers", "cost")
+MEASUREMENTS = (
+    "decode",
+    "capture",
+    "recovery",
+    "replay",
+    "monitor",
+    "month",
+    "wide",
+    "log_readers",
+    "cost",
+    "spreading",
+)
 
 
 def main(only: list[str]) -> int:

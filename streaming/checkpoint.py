@@ -23,7 +23,7 @@ from wirecheck.streaming.store import storage
 from wirecheck.streaming.store.storage import at, is_local, local
 from wirecheck.wording import reason_of
 
-NAME, FORMAT = "checkpoint.json", 1
+NAME, FORMAT = "checkpoint.json", 2
 QUERY = "query"
 """Spark's own folder, beside the manifest."""
 FILES = "files"

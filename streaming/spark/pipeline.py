@@ -11,7 +11,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from wirecheck.streaming.checkpoint import QUERY
-from wirecheck.streaming.spark.operators import PARTS, decode_cells, follow_buckets, judge_labels, pack_batches
+from wirecheck.streaming.spark.operators import (
+    PARTS,
+    decode_cells,
+    follow_buckets,
+    judge_labels,
+    pack_batches,
+    spread_cells,
+)
 from wirecheck.streaming.spark.sinks import Before, Listener, table_sink
 from wirecheck.streaming.steps.settings import Settings
 from wirecheck.streaming.store import result_folder
@@ -39,7 +46,7 @@ class Job:
 
 def results(frames: DataFrame, settings: Settings) -> DataFrame:
     exchanges = follow_buckets(frames, settings)  # stateful, by bucket: bytes in order, messages paired
-    claims = decode_cells(exchanges, settings)  # pandas UDF over the one interpreter, reduced to claims
+    claims = decode_cells(spread_cells(exchanges), settings)  # pandas UDF over the one interpreter, reduced to claims
     return judge_labels(claims, settings)  # stateful, by cluster label: the ledger and the checks
 
 
@@ -48,7 +55,7 @@ def frame_rows(spark: SparkSession, job: Job, settings: Settings) -> DataFrame:
     reader; the source only triggers the next batch.
     """
     ticks = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", PARTS)
-    ticks = ticks.option("numPartitions", PARTS).load().select("value")
+    ticks = ticks.option("numPartitions", min(PARTS, spark.sparkContext.defaultParallelism)).load().select("value")
     return pack_batches(ticks, job.frames, job.checkpoint, settings)
 
 

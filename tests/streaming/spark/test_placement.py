@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wirecheck.streaming.spark import placement
+from wirecheck.streaming.spark.operators import spread
+from wirecheck.streaming.steps.tagged import EXCHANGES, PROGRESS, Tagged
 
 # What SELECT hash(label, bucket) of Spark 4.3 gives.
 SPARK_SAID = {
@@ -53,3 +55,19 @@ def test_without_keys_eight_buckets_would_not_be_even():
 def test_the_hash_is_sparks(label, value):
     found = placement.signed(placement.hash_of_int(value, placement.hash_of_text(label)))
     assert found == SPARK_SAID[label, value]
+
+
+@pytest.mark.parametrize("partitions", [1, 2, 3, 4, 8, 64])
+def test_cells_of_one_bucket_are_decoded_by_all_tasks_alike(partitions):
+    """One hot connection is one bucket. What is not to be decoded keeps its bucket."""
+    progress = Tagged("lab", 5, PROGRESS, b"")
+    rows = [*spread([*[Tagged("lab", 5, EXCHANGES, b"")] * 200, progress], "lab", 5)]
+    assert rows[-1] == progress
+    tasks = Counter(placement.task("lab", row.bucket, partitions) for row in rows[:-1])
+    counts = [tasks[number] for number in range(partitions)]
+    assert max(counts) <= 200 / partitions + 4
+
+
+def test_cells_of_several_buckets_begin_at_different_tasks():
+    first = {next(spread([Tagged("lab", bucket, EXCHANGES, b"")], "lab", bucket)).bucket for bucket in range(8)}
+    assert len({placement.task("lab", key, 8) for key in first}) == 8
