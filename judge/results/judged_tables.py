@@ -36,6 +36,7 @@ TYPES = {
     "numbers": NUMBERS,
     "time": TIME,
     "bool": pa.bool_(),
+    "float64": pa.float64(),
     "int32": NUMBER,
     "int64": pa.int64(),
     "sides": pa.list_(pa.struct([("time", TIME), ("claim", TEXT), *MESSAGE])),
@@ -155,6 +156,14 @@ RECREATIONS = ResultTable(
     order_by=("cluster", "topic", "created", "client_id", "address", "does"),
     news=itemgetter("state", "never_read"),
 )
+LAGS = ResultTable(
+    "lags",
+    "How far groups are behind: committed offsets beside the ends of partitions. One row per group and topic.",
+    columns("lags"),
+    rows={"name": "lag_rows.lags_of_name"},
+    reads={"name": "topic name:committed! id:committed! name:serves id:serves"},
+    news=grows,
+)
 HARMS = ResultTable(
     "harms",
     "Clients whose requests are rejected or not answered. One row per client, topic and API.",
@@ -200,8 +209,8 @@ COVERAGE = ResultTable(
 """The JSON has its sums."""
 OF_AGREEMENT = (TOPIC_STATEMENTS.name, API_VERSIONS.name)
 """Many rows, which only the table of agreement needs."""
-OF_STATES = (PARTITIONS.name, DESCRIPTIONS.name)
-"""The same of `wirecheck topics`: a verdict has none of them."""
+OF_STATES = (PARTITIONS.name, DESCRIPTIONS.name, LAGS.name)
+"""The same of `wirecheck topics` and of metrics: a verdict has none of them."""
 JUDGED = (
     FINDINGS,
     TOPICS,
@@ -213,6 +222,7 @@ JUDGED = (
     CLIENTS,
     ACTIVITIES,
     RECREATIONS,
+    LAGS,
     HARMS,
     CLUSTERS,
     COVERAGE,

@@ -1,6 +1,7 @@
 """Every metric's name, type, labels and meaning, and the bounds of histograms. docs/metrics.md is made from METRICS.
 
-Labels come from closed sets, except those of `finding_info`, which has few series (`story/worst_findings.py`).
+Labels come from closed sets, except those of `finding_info` (`story/worst_findings.py`) and of lags
+(`judge/results/open_lags.py`), which have few series.
 """
 
 from bisect import bisect_left

@@ -27,7 +27,8 @@ from prometheus_client.registry import Collector
 
 from wirecheck import extension_modules
 from wirecheck.judge.checks.catalogue import CHECKS
-from wirecheck.judge.results import open_rows
+from wirecheck.judge.results import open_lags, open_rows
+from wirecheck.judge.results.result_table import rows_of
 from wirecheck.story import worst_findings
 from wirecheck.story.expectations import Expectation
 from wirecheck.story.worst_findings import ALONE
@@ -81,6 +82,8 @@ class Page(Collector):
         """Per table the rows that stand, by label and id: what they count as."""
         self.shown: dict[str, worst_findings.Open] = {}
         """Of findings that stand what names them, by label and id."""
+        self.lags: dict[str, open_lags.OpenLag] = {}
+        """Of groups, by label and id."""
         self.others: dict[str, tuple[Labels, int]] = {}
         """By label and id the rows `others`: label and table, and how many more each counts."""
         self.once: dict[str, set[Labels]] = {table: set() for table in COUNTED}
@@ -118,6 +121,8 @@ class Page(Collector):
             for table, counted_rows in self.open.items():
                 for row in open_rows.rows(table, tables[table]) if table in tables else ():
                     self.count_row(table, counted_rows, row)
+            for row in rows_of(tables["lags"]) if "lags" in tables else ():
+                self.take_lag(row)
             for row in tables["totals"].to_pylist() if "totals" in tables else ():
                 key = (row["label"], row["measure"], row["detail"] or "")
                 if key[1] == "judged_ns" and now_ns is not None and key in self.totals:
@@ -132,6 +137,7 @@ class Page(Collector):
             self.cards.forget()
             self.totals.clear()
             self.others.clear()
+            self.lags.clear()
             self.shown.clear()
             for known in self.open.values():
                 known.clear()
@@ -150,6 +156,12 @@ class Page(Collector):
             self.shown.pop(name, None)
             if name in counted_rows:
                 self.shown[name] = worst_findings.kept(row)
+
+    def take_lag(self, row: Mapping[str, Any]) -> None:
+        name = f"{row['label']}|{row['id']}"
+        self.lags.pop(name, None)
+        if (lag := open_lags.kept(row)) is not None:
+            self.lags[name] = lag
 
     def findings(self, roles: Mapping[str, str]) -> Samples:
         """By check and role."""
@@ -226,6 +238,8 @@ class Page(Collector):
         samples["topics"] = {**dict.fromkeys(self.once["topics"], 0.0), **Counter(self.open["topics"].values())}
         activities = Counter(self.open["activities"].values())
         samples["activities"] = {**dict.fromkeys(self.once["activities"], 0.0), **activities}
+        lags = open_lags.by_group(self.lags.values())
+        samples["group_lag_records"], samples["group_waiting_since_timestamp_seconds"] = lags
         clients = Counter(self.open["clients"].values())
         for label in {label for label, _ in self.once["clients"]}:
             samples["clients"][label,] = clients[label, "kept"] + clients[label, "removed"]

@@ -206,6 +206,25 @@ TRAFFIC = (
         runbook="WirecheckCaptureLoss",
     ),
 )
+GROUPS = (
+    Panel(
+        "Lag by group",
+        "Which groups are behind? Records between commits and the ends of partitions, as far as both were captured.",
+        "short",
+        (Query(f"topk(10, sum by (group) (wirecheck_group_lag_records{{{ON}}}) > 0)", "{{group}}"),),
+    ),
+    Panel(
+        "Oldest record that waits, by group",
+        "How long has a record been there that the group has not committed? A line that rises is a group that stopped.",
+        "s",
+        (
+            Query(
+                f"topk(10, time() - min by (group) (wirecheck_group_waiting_since_timestamp_seconds{{{ON}}}))",
+                "{{group}}",
+            ),
+        ),
+    ),
+)
 BOARD = Board(
     "wirecheck-overview",
     "wirecheck / Overview",
@@ -213,6 +232,7 @@ BOARD = Board(
     (
         Row("Verdict", VERDICT),
         Row("Findings", FINDINGS),
+        Row("Consumer groups", GROUPS, folded=True),
         Row("Requests, errors and duration", REQUESTS, folded=True),
         Row("Traffic and coverage", TRAFFIC, folded=True),
     ),

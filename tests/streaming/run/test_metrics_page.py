@@ -328,3 +328,19 @@ def test_room_is_that_of_the_disks_and_of_no_other_place(tmp_path):
     assert free.labels == size.labels == {"place": "out"}
     assert 0 <= free.value <= size.value
     assert size.value > 0
+
+
+def test_the_lag_of_a_group_is_over_its_topics_and_goes_with_its_rows():
+    row = {"id": "c|g|songs", "revision": 1, "label": "L", "withdrawn": False, "cluster": "c", "group_id": "g"}
+    row |= {"topic": "songs", "partitions": 2, "unknown": 0, "records": 7, "waiting_since": 5 * S}
+    row |= {"growth_per_second": 0.5, "first_seen": S, "last_seen": 9 * S}
+    other = {**row, "id": "c|g|plays", "topic": "plays", "records": 3, "waiting_since": None}
+    page = Page()
+    page.take({"lags": from_ipc(to_ipc("lags", [row, other]))}, now_ns=S)
+    found = values(page)
+    assert found['group_lag_records{cluster="L",group="g"}'] == 10
+    assert found['group_waiting_since_timestamp_seconds{cluster="L",group="g"}'] == 5
+    page.take({"lags": from_ipc(to_ipc("lags", [{**row, "revision": 2, "withdrawn": True}]))}, now_ns=S)
+    assert values(page)['group_lag_records{cluster="L",group="g"}'] == 3
+    page.forget()
+    assert not [name for name in values(page) if name.startswith("group_")]
