@@ -98,7 +98,7 @@ def unseen(connection: Claim, by_kind: Mapping[str, list[Claim]]) -> Iterator[Cl
         tally = {"bytes": sum(gap["bytes"] for gap in gaps) + cut, "connections": 1} | ({"cut": cut} if cut else {})
         count = len(gaps) + connection.peak.get("cut_segments", 0)
         yield Claim("missing", key, min(seen), max(seen), count=count, tally=tally)
-    if not whole(connection):
+    if not whole(connection) and not is_empty(connection):
         yield from partial(connection, BROKEN, by_kind.get("connection_requests", ()))
     if any(begun.peak["any"] != begun.peak["full"] for begun in by_kind.get("session_begun", ())):
         yield from partial(connection, CONTINUED, by_kind.get("connection_requests", ()))
@@ -107,6 +107,15 @@ def unseen(connection: Claim, by_kind: Mapping[str, list[Claim]]) -> Iterator[Cl
 def whole(connection: Claim) -> bool:
     """Whether the connection was captured completely and decoded."""
     return bool(connection.peak.get("from_start")) and understood(connection)
+
+
+def is_empty(connection: Claim) -> bool:
+    """Whether nothing was ever sent on a connection that is over: one that was refused, or only tried. It was seen
+    from its start, and its end would show that bytes were missing.
+    """
+    facts = connection.peak
+    over = facts.get("from_start") and facts.get("over") and facts.get("close_ns")
+    return bool(over) and not any(facts.get(fact) for fact in (*INTERRUPTED, "limits_hit", "payload_bytes"))
 
 
 def understood(connection: Claim) -> bool:
