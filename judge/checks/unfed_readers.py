@@ -1,9 +1,11 @@
-"""CLI014: readers that ask for the records at one offset all the time, and get none, although the log has them.
+"""CLI014: readers that ask for the records at one offset all the time, and get none, or always the same, although the
+log has more.
 
 Rule: a reader without an answer did not wait for it, or was not answered. A broker that answers gives records where
 there are some, except before Fetch v3: none that is larger than the reader takes. What a quota or an open transaction
 holds back is for FET008 and CLI007. A reader without an answer counts only if all that it asked for, and got, is in
-the capture.
+the capture. One that gets the same records each time counts if it is of no group (else GRP018 speaks of it), asks for
+nothing behind them, and the log grows meanwhile: who looks at the last record moves with it.
 """
 
 from collections.abc import Iterator
@@ -11,9 +13,9 @@ from typing import NamedTuple
 
 from wirecheck.client_ids import is_internal
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.lone_readers import FETCH
+from wirecheck.judge.checks.lone_readers import FETCH, OF_GROUPS
 from wirecheck.judge.checks.progress import Log, Reader, by_slot, greatest, log_of, reached, readers
-from wirecheck.judge.checks.rereads import waits
+from wirecheck.judge.checks.rereads import begins_at_the_first, comes_back, waits
 from wirecheck.judge.checks.shapes import (
     brokers_of,
     clock,
@@ -43,6 +45,8 @@ class Unfed(NamedTuple):
     """Those in which it asks, and the log has more."""
     empty: bool
     """Whether it is answered, without records."""
+    again: bool = False
+    """Whether it gets the same records each time."""
 
 
 def asks_and_gets_nothing(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -51,7 +55,9 @@ def asks_and_gets_nothing(subject: Subject, group: Group, context: CheckContext)
     found: dict[tuple[str | None, str], dict[int, Unfed]] = {}
     for partition in sorted(log.of("position")):
         for one in readers(log.current("position", partition)):
-            unfed = None if is_internal(one.client_id or "") else gets_nothing(one, partition, log)
+            if is_internal(one.client_id or ""):
+                continue
+            unfed = gets_nothing(one, partition, log) or gets_the_same(one, partition, log)
             if unfed is not None:
                 found.setdefault(one.who, {})[partition] = unfed
     for (client_id, host), by_partition in sorted(found.items(), key=str):
@@ -62,11 +68,14 @@ def asks_and_gets_nothing(subject: Subject, group: Group, context: CheckContext)
         words = {
             "partitions": counted(len(every), "partition"),
             "since": clock(max(start_ns(since), min(one.reader.first[0] for one in every))),
+            "gets": "the same records" if any(one.again for one in every) else "no record",
             "records": Number(records),
             "hurt_host": host,
         }
         if any(one.empty for one in every):
             words["empty"] = "yes"
+        if same := [(number, one.offset) for number, one in by_partition.items() if one.again]:
+            words |= dict(zip(("partition", "offset"), same[0], strict=True))
         yield resting_on(
             claims,
             *(log.topic.name, client_id, host),
@@ -105,6 +114,20 @@ def gets_nothing(one: Reader, partition: int, log: Log) -> Unfed | None:
     if answered_since(client, since_ns, log) * MOST_ANSWERED_IN > len(mine):
         return None
     return Unfed(one, offset, mine, empty=False) if seen_everywhere(client, since_ns, log.group, log.context) else None
+
+
+def gets_the_same(one: Reader, partition: int, log: Log) -> Unfed | None:
+    """Where a reader of no group is again and again, is given records, and asks for nothing behind them; not where it
+    looks for the beginning of the log each time.
+    """
+    again = comes_back(one, partition, log)
+    if again is None or not again.only or begins_at_the_first(again, partition, log):
+        return None
+    grown = greatest(log.end(partition)) > greatest(log.end(partition), again.slots[0])
+    every = log.context.claims("activity", log.group, "client", one.client_id or "", one.host)
+    if not grown or any(claim["api"] in OF_GROUPS for claim in every):
+        return None
+    return Unfed(one, again.offset, again.slots, empty=False, again=True)
 
 
 GIVES_ONE = 3

@@ -607,7 +607,7 @@ def gets_empty_answers(lab, offset=5, *, version=2, until=140, fed=(), error=0, 
     grows(lab, until)
     talk = lab.talk(client_id="reader", host="10.0.0.7", **facts)
     for at in range(10, until, 5):
-        asked = [{"partition": number, "fetchOffset": offset} for number in (0, *fed)]
+        asked = [{"partition": 0, "fetchOffset": offset}, *({"partition": number, "fetchOffset": at} for number in fed)]
         row = {"highWatermark": at, "errorCode": error, "records": None}
         rows = [{"partitionIndex": 0, **row}]
         rows += [{"partitionIndex": number, **row, "records": "AAAA"} for number in fed]
@@ -698,6 +698,78 @@ def cli014_cannot_know__requests_alone(lab):
 def cli014_cannot_know(lab):
     """What came on its connections was not captured whole."""
     gives_up(lab, range(10, 140, 20), 5, gaps=((ns(15), 1, 900),), unseen_response_bytes=900)
+
+
+def gets_the_same(lab, *, until=140, every=4, offset=5, new=False, first=False, behind=False, grown=True):
+    """A reader of no group that is given the records at one offset, and cannot use them."""
+    listed(lab, 0, ID_1)
+    if grown:
+        grows(lab, until)
+    else:
+        fetches(lab, [(at, offset, offset + 1) for at in range(1, until, 3)], client_id="other", host="10.0.0.8")
+    talk = None
+    for at in range(10, until, every):
+        talk = None if new else talk
+        if first:
+            lists_offset(lab, at, offset, -2)
+        end = at if grown else offset + 1
+        talk = fetches(lab, [(at, offset, end), *([(at + 1, offset + 1, end)] if behind else [])], talk=talk)
+    lab.until = until
+
+
+@disagrees_at(10)
+def cli014_fires__the_same_records_each_time(lab):
+    """A batch whose checksum is wrong: the library fetches it again, over the same connection."""
+    gets_the_same(lab)
+    (found,) = lab.findings("CLI014")
+    assert {"name": "hurt_host", "value": "10.0.0.7"} in found["words"]
+
+
+def cli014_fires__the_same_records_over_new_connections(lab):
+    gets_the_same(lab, new=True)
+
+
+def cli014_near_miss__the_same_records_for_half_a_minute(lab):
+    gets_the_same(lab, until=45)
+
+
+def cli014_near_miss__it_looks_at_the_first_record(lab):
+    """A check of health begins at the beginning each time."""
+    gets_the_same(lab, new=True, first=True, offset=0)
+
+
+def cli014_near_miss__it_looks_at_the_last_record(lab):
+    """Nothing is written after it."""
+    gets_the_same(lab, new=True, grown=False)
+
+
+def cli014_near_miss__it_reads_on_each_time(lab):
+    gets_the_same(lab, new=True, behind=True)
+
+
+def cli014_near_miss__it_is_of_a_group(lab):
+    """GRP018 has its own rules, by what the group commits."""
+    gets_the_same(lab)
+    process(lab, 8, 1, until=140)
+
+
+def carries_nothing(lab, at, **facts):
+    """A connection of the reader's host on which not a byte was captured."""
+    talk = lab.talk(B1, "reader", "10.0.0.7", over=True, protocol="undecided", **facts)
+    talk.closed = at
+
+
+def cli014_fires__beside_connections_that_carried_nothing(lab):
+    """Its host is refused once, and a probe connects and leaves: nothing is missing for that."""
+    gives_up(lab, range(10, 140, 20), 5)
+    for how in ("server-rst", "client-fin"):
+        carries_nothing(lab, 100, closed_by=how)
+
+
+def cli014_cannot_know__beside_a_connection_of_which_bytes_are_missing(lab):
+    gives_up(lab, range(10, 140, 20), 5)
+    missing = {"gaps": ((ns(100), 1, 900),), "unseen_response_bytes": 900}
+    carries_nothing(lab, 100, closed_by="client-fin", **missing)
 
 
 # CLI009
