@@ -4,6 +4,7 @@ Rule: these contradict nothing. A client that was served before, a probe, a brok
 another check says why, that speaks.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterator
 from functools import reduce
 from itertools import pairwise
@@ -282,8 +283,9 @@ def ends_at_its_coordinator(subject: Subject, group: Group, context: CheckContex
 
 def asks_for_brokers_only(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """A client that learns again and again which broker it needs, and does not ask it: it cannot reach what that
-    advertises, or does not find the host name. Where all that they advertise was captured, it is a tool that looks;
-    others ask for all topics, or now and then.
+    advertises, or does not find the host name, or a topic lacks the partition that it is for. Where all that they
+    advertise was captured, and it does not show that it is for more, it is a tool that looks; others ask for all
+    topics, or now and then.
     """
     _, client_id, host = subject
     found = context.claims("activity", group, *subject)
@@ -296,26 +298,54 @@ def asks_for_brokers_only(subject: Subject, group: Group, context: CheckContext)
         return
     first_ns, last_ns = min(run.first_ns for run in runs), max(run.last_ns for run in runs)
     lasted_ns = last_ns - first_ns
-    if lasted_ns < context.settings.fell_silent_s * SECOND_NS or lasted_ns > count * RARELY_NS:
+    tries = asks_ever_later(mine)
+    if lasted_ns < context.settings.fell_silent_s * SECOND_NS or (lasted_ns > count * RARELY_NS and not tries):
         return
     context.watch()
     listings = (one for one in context.claims("listing", group, "server") if one["host"] == host)
     if any((one["client_id"] or "") == client_id for one in listings):
         return
     known = known_addresses([subject], group, context)
-    if all(reached(address, broker, group, context) for broker, address in known):
+    in_reach = all(reached(address, broker, group, context) for broker, address in known)
+    if in_reach and not (tries or any(is_producer(claim) for claim in found)):
         return
-    if len({broker for broker, _ in known}) > 1 and not seen_everywhere(subject, first_ns, group, context):
+    if (in_reach or len({broker for broker, _ in known}) > 1) and not seen_everywhere(
+        subject, first_ns, group, context
+    ):
         return
     addresses = sorted(address for _, address in known)
+    them = f"brokers advertise {and_list(addresses[:MOST_ADDRESSES])}"
     words = {
         "client": mine[0]["client_id"] or "a client without an ID",
         "step": "learned which brokers it needs",
         "then": "asked only the same again",
         "since": clock(first_ns),
-        "lacks": f", {count:,} times; brokers advertise {and_list(addresses[:MOST_ADDRESSES])}",
+        "lacks": f", {count:,} times; {'perhaps no such partition' if in_reach else them}",
     }
     yield resting_on(mine, client_id, host, client_ids=(mine[0]["client_id"],), first_ns=first_ns, words=words)
+
+
+def is_producer(claim: Claim) -> bool:
+    """Whether it shows a producer ID that was granted: its client is there to write."""
+    return bool(claim["api"] == INIT and claim.succeeded)
+
+
+def asks_ever_later(mine: Collection[Claim]) -> bool:
+    """Whether a client asks at once at first, then ever later, as long as it gets no further, and begins with that
+    again: several of its slots have many requests, each before some with few. A tool keeps to its pace.
+    """
+    counts = Counter[int]()
+    for claim in mine:
+        for code in claim.outcomes.codes():
+            for slot, parts in claim.outcomes.of(code).items():
+                counts[slot] += sum(run.count for run in parts.values())
+    fast = [slot for slot, count in counts.items() if count >= AT_FIRST]
+    later = (all(0 < counts[slot + more] * FALLS_TO <= counts[slot] for more in AFTER) for slot in fast)
+    return sum(later) >= TWICE
+
+
+AT_FIRST, FALLS_TO, AFTER, TWICE = 5, 2, range(2, 5), 2
+"""So many requests in a slot; in those from the second after it on not more than half as many, and not none."""
 
 
 def reached(address: str, broker: int, group: Group, context: CheckContext) -> bool:

@@ -719,14 +719,15 @@ def cli008_near_miss__a_member_without_partitions(lab):
     finds_its_coordinator(lab, JOINS[:2])
 
 
-def asks_for_brokers(lab, every=1.0, host="kafka-9.example", topics=({"name": "orders"},)):
+def asks_for_brokers(lab, every=1.0, host="kafka-9.example", topics=({"name": "orders"},), times=None, **facts):
     """Metadata of its topics, again and again; an address that does not resolve shows nothing on the wire."""
-    talk = greet(lab.talk(client_id="app", host="10.0.0.7"), 0)
+    talk = greet(lab.talk(client_id="app", host="10.0.0.7", **facts), 0)
     led = {"name": "orders", "topicId": ID_1, "partitions": [{"leaderId": 1, "replicaNodes": [1], "isrNodes": [1]}]}
     answer = {"brokers": [{"nodeId": 1, "host": host, "port": 9092}], "clusterId": CLUSTER, "topics": [led]}
-    for number in range(60):
-        talk.ask(1 + number * every, "Metadata", 12, {"topics": list(topics) or None}, answer)
-    lab.until = 60 * every + 40
+    times = times or [1 + number * every for number in range(60)]
+    for at in times:
+        talk.ask(at, "Metadata", 12, {"topics": list(topics) or None}, answer)
+    lab.until = max(times) + 40
     return talk
 
 
@@ -750,6 +751,45 @@ def cli008_near_miss__a_tool_where_clients_reach_the_host_name(lab):
 
 def cli008_near_miss__a_tool_that_asks_for_all_topics(lab):
     asks_for_brokers(lab, topics=())
+
+
+def has_a_producer_id(lab, **facts):
+    talk = asks_for_brokers(lab, host="10.0.0.1", **facts)
+    return talk.ask(0.5, "InitProducerId", 4, {}, {"errorCode": 0, "producerId": 7})
+
+
+def cli008_fires__a_producer_that_never_writes(lab):
+    """The topic has no partition 9, to which it wants to write; Java asks once a second whether it has now."""
+    has_a_producer_id(lab)
+    (found,) = lab.findings("CLI008")
+    assert "perhaps no such partition" in found["summary"]
+
+
+def cli008_near_miss__a_producer_that_writes(lab):
+    talk = has_a_producer_id(lab)
+    answer = {"responses": [{"name": "orders", "partitionResponses": [{"index": 0, "errorCode": 0}]}]}
+    talk.ask(70, "Produce", 9, {"acks": 1, "topicData": [{"name": "orders", "partitionData": [{"index": 0}]}]}, answer)
+
+
+def cli008_near_miss__a_producer_that_has_nothing_to_write(lab):
+    has_a_producer_id(lab, every=5.0)
+
+
+def cli008_cannot_know__whether_the_producer_wrote(lab):
+    has_a_producer_id(lab, gaps=((ns(30), 0, 900),), unseen_request_bytes=900)
+
+
+TRIES = (0, 0.1, 0.4, 0.9, 1.6, 2.5, 3.6, 4.9, 9, 15, 23, 33, 43, 53)
+"""How kafka-go asks again for the leader of a partition that does not exist."""
+
+
+def cli008_fires__asks_at_once_and_ever_later(lab):
+    asks_for_brokers(lab, host="10.0.0.1", times=[1 + 60 * turn + at for turn in range(3) for at in TRIES])
+
+
+def cli008_near_miss__a_tool_that_asks_much_each_minute(lab):
+    times = [1 + 60 * turn + at for turn in range(3) for at in range(0, 8)]
+    asks_for_brokers(lab, host="10.0.0.1", times=times)
 
 
 def cli008_near_miss__asks_for_brokers_now_and_then(lab):
