@@ -39,6 +39,7 @@ from wirecheck.judge.streaks import (
     OF_A_RESTART,
     SENT_ELSEWHERE,
     Streak,
+    in_order,
     longest_of,
     refused_in_part,
     served_elsewhere,
@@ -46,7 +47,7 @@ from wirecheck.judge.streaks import (
     together,
     with_served,
 )
-from wirecheck.judge.thresholds import Settings
+from wirecheck.judge.thresholds import SECOND_NS, Settings
 
 STALLED, IN_PART, FAILING, NOT_CAPTURED, WORKING = "stalled", "in part", "failing", "not captured", "working"
 STEPS: Mapping[str, tuple[str, ...]] = {
@@ -161,11 +162,52 @@ def activities(
         activity(api, by_api[api], outcomes[api], granted_by, settings, elsewhere=uncaptured > 0)
         for api in sorted(by_api)
     ]
+    found = [each if each.is_hurt else taken_over(each, outcomes, settings) for each in found]
     kept_out = stalled_groups(entries, settings)
     return [
         replace(one, state=STALLED, streak=kept_out[one.api]) if one.api in kept_out and one.state != STALLED else one
         for one in found
     ]
+
+
+FENCED = frozenset({47, 90})
+"""INVALID_PRODUCER_EPOCH, PRODUCER_FENCED: another process has the transactional ID."""
+END = "EndTxn"
+OF_A_TRANSACTION = ("Produce", "AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit", END)
+"""Any of them may be the one that is rejected, and it is the transaction that is lost."""
+
+
+def taken_over(one: Activity, outcomes: Mapping[str, Outcomes], settings: Settings) -> Activity:
+    """Of the API that shows it most often: a client whose transactions are lost to another process again and again. A
+    tenth of them may be less of the requests of each API.
+    """
+    if one.api not in OF_A_TRANSACTION or END not in outcomes:
+        return one
+    lost = {api: sum(run.count for run in outcomes[api].runs(FENCED)) for api in OF_A_TRANSACTION if api in outcomes}
+    if not lost[one.api] or one.api != max(lost, key=lambda api: (lost[api], api)):
+        return one
+    fenced = in_order(run for api in lost for run in outcomes[api].runs(FENCED))
+    parts = [[fenced[0]]]
+    for run in fenced[1:]:
+        if run.first_ns - parts[-1][-1].last_ns > BETWEEN_NS:
+            parts.append([])
+        parts[-1].append(run)
+    ended = [run for code in (SUCCESS, UNSEEN, UNREADABLE) for run in outcomes[END].runs({code})]
+    errors = tuple(sorted(FENCED & outcomes[one.api].codes()))
+    found = [Streak(sum(run.count for run in part), part[0].first_ns, part[-1].last_ns, errors) for part in parts]
+    longest = longest_of(each for each in found if loses(each, ended, settings))
+    return one if longest is None else replace(one, state=IN_PART, streak=longest)
+
+
+BETWEEN_NS = 30 * SECOND_NS
+"""Of processes that take an ID from each other, each begins again within seconds; a deployment is over after one."""
+
+
+def loses(one: Streak, ended: Iterable[Run], settings: Settings) -> bool:
+    """Whether at least one transaction in so many is lost, often, for long."""
+    done = sum(run.count for run in ended if one.first_ns <= run.last_ns and run.first_ns <= one.last_ns)
+    often = one.count >= settings.stalled_requests and one.seconds >= 2 * settings.stuck_s
+    return often and one.count * settings.partly_one_in >= one.count + done
 
 
 HEARTBEAT = "Heartbeat"

@@ -258,3 +258,43 @@ def test_activities_are_the_same_in_any_batches():
     judge.progress("agent", ns(lab.until), ended=True)
     rows = open_rows(judge.rows())["activities"]
     assert rows == lab.judge()["activities"]
+
+
+def transactions(dice, lost):
+    """A transaction every 2 s; of a lost one whichever request comes next is answered that another process has its ID."""
+    lab = Lab()
+    lab.metadata(0)
+    talk, number = lab.talk(B1, "app", "10.0.0.7"), 100
+    for turn in range(number):
+        at, fails = 1 + 2 * turn, dice.choice(OF_A_TRANSACTION) if lost(turn) else ""
+        for step, api in enumerate(OF_A_TRANSACTION):
+            code = dice.choice((47, 90)) if api == fails else 0
+            talk.ask(at + 0.2 * step, api, 3, {}, {"errorCode": code} if api != "AddPartitionsToTxn" else added(code))
+            if code:
+                break
+    lab.until = 2 * number + 60
+    return {api: state for (_, _, api), state in states(lab).items()}
+
+
+def added(code):
+    rows = [{"partitionIndex": 0, "partitionErrorCode": code}]
+    return {"resultsByTopicV3AndBelow": [{"name": "orders", "resultsByPartition": rows}]}
+
+
+OF_A_TRANSACTION = ("AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn")
+
+
+@FEW
+@given(seed=SEEDS, one_in=st.integers(4, 8))
+def test_who_loses_transactions_to_another_process_is_hurt_whichever_request_shows_it(seed, one_in):
+    """Of each API less than a tenth may be rejected, and a tenth of the transactions is lost all the same."""
+    found = transactions(Random(seed), lambda turn: turn % one_in == 0)
+    assert not {*found.values()}.isdisjoint({"in part", "stalled"})
+
+
+@FEW
+@given(seed=SEEDS)
+def test_a_deployment_that_takes_over_once_a_minute_hurts_nobody(seed):
+    """Three processes one after the other, each of which ends the one before."""
+    found = transactions(Random(seed), lambda turn: turn in {20, 50, 80})
+    assert {*found.values()} == {"working"}
