@@ -788,7 +788,7 @@ def cli008_fires__asks_at_once_and_ever_later(lab):
 
 
 def cli008_near_miss__a_tool_that_asks_much_each_minute(lab):
-    times = [1 + 60 * turn + at for turn in range(3) for at in range(0, 8)]
+    times = [1 + 60 * turn + at for turn in range(3) for at in range(8)]
     asks_for_brokers(lab, host="10.0.0.1", times=times)
 
 

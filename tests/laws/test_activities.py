@@ -261,7 +261,7 @@ def test_activities_are_the_same_in_any_batches():
 
 
 def transactions(dice, lost):
-    """A transaction every 2 s; of a lost one whichever request comes next is answered that another process has its ID."""
+    """A transaction every 2 s; of a lost one any request is answered that another process has its ID."""
     lab = Lab()
     lab.metadata(0)
     talk, number = lab.talk(B1, "app", "10.0.0.7"), 100
