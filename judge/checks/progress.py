@@ -608,84 +608,6 @@ def records_read_again(subject: Subject, group: Group, context: CheckContext) ->
         )
 
 
-# --- left while records waited
-
-
-def left_while_records_waited(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """One per group: its last member did nothing for a while, left, and no other came."""
-    log = log_of(subject, group, context)
-    found: dict[str, list[Behind]] = {}
-    for partition in sorted(log.of("committed")):
-        for _, done in gathered(log.current("committed", partition), "group"):
-            one = behind(log, partition, done)
-            if one is not None:
-                found.setdefault(done[0]["group"], []).append(one)
-    for reads, waiting in sorted(found.items()):
-        last = waiting[0].left
-        words = {
-            "group": reads,
-            "left": clock(last.last.ts_ns),
-            "since": clock(max(one.acted_ns for one in waiting)),
-            "records": Number(sum(one.records for one in waiting)),
-        }
-        about_it = {"topic": log.topic.name, "client_ids": (last["client_id"],), "first_ns": last.last.ts_ns}
-        yield resting_on([last], reads, log.topic.name, **about_it, words=words)
-
-
-class Behind(NamedTuple):
-    """How the last member of a group left while a partition had more for it."""
-
-    records: int
-    acted_ns: int
-    """When it committed last, of whatever partition of the topic."""
-    left: Claim
-
-
-def behind(log: Log, partition: int, done: list[Claim]) -> Behind | None:
-    """A partition that has grown for long enough since its group left it behind; `done`: its commits."""
-    end, least = log.end(partition), log.context.settings.stuck_s * SECOND_NS // SLOT_NS
-    if not end:
-        return None
-    reads, commits = done[0]["group"], log.since_born(done)
-    if not commits or greatest(end) <= commits[-1][1] or end[-1][0] - commits[-1][0] < least:
-        return None
-    last = last_leave(reads, log.context, log.group) if log.brokers else None
-    if last is None:
-        return None
-    left_ns, offset = last.last.ts_ns, commits[-1][1]
-    slot = left_ns // SLOT_NS
-    every = (one for one in log.every("committed") if one["group"] == reads)
-    acted_ns = max(one.peak["committed"][0] for one in every)
-    waited = greatest(end, slot - 1) > offset and left_ns - acted_ns >= patience_ns(done, commits, slot)
-    grows = end[-1][0] - slot >= least and greatest(end) > greatest(end, slot)
-    return Behind(greatest(end) - offset, acted_ns, last) if waited and grows else None
-
-
-def patience_ns(done: list[Claim], commits: Times, slot: int) -> int:
-    """How long a group may do without a commit: twice as long as between two on average, and as it ever did."""
-    taken_ns = max(one.last.ts_ns for one in done) - min(one.first.ts_ns for one in done)
-    average_ns = taken_ns // max(1, sum(one.count for one in done) - 1)
-    return max(SLOT_NS, 2 * average_ns, 2 * (longest_gap(commits, slot) - 1) * SLOT_NS)
-
-
-def last_leave(reads: str, context: CheckContext, group: Group) -> Claim | None:
-    """How the last member of a group left it; None while a member may live."""
-    members = of_group("member", reads, group, context)
-    if not members:
-        return None
-    left = [
-        claim
-        for subject in {("client", one["client_id"] or "", one["host"]) for one in members}
-        for claim in context.claims("left", group, *subject)
-        if claim["group"] == reads
-    ]
-    last = max(left, key=lambda claim: claim.last, default=None)
-    if last is None:
-        return None
-    lives = [one for one in members if max(one.last.ts_ns, one.peak.get("alive", 0)) > last.last.ts_ns]
-    return None if lives else last
-
-
 # --- members that vanished
 
 
@@ -717,6 +639,24 @@ def members_vanished(subject: Subject, group: Group, context: CheckContext) -> I
         words["client"] = and_list([one or "a client without an ID" for one in clients])
         about = {"topic": log.topic.name, "client_ids": clients, "first_ns": since_ns, "count": records}
         yield resting_on(last, reads, log.topic.name, **about, words=words)
+
+
+def last_leave(reads: str, context: CheckContext, group: Group) -> Claim | None:
+    """How the last member of a group left it; None while a member may live."""
+    members = of_group("member", reads, group, context)
+    if not members:
+        return None
+    left = [
+        claim
+        for subject in {("client", one["client_id"] or "", one["host"]) for one in members}
+        for claim in context.claims("left", group, *subject)
+        if claim["group"] == reads
+    ]
+    last = max(left, key=lambda claim: claim.last, default=None)
+    if last is None:
+        return None
+    lives = [one for one in members if max(one.last.ts_ns, one.peak.get("alive", 0)) > last.last.ts_ns]
+    return None if lives else last
 
 
 def asks_on(member: Claim, since_ns: int, log: Log) -> bool:
