@@ -1,9 +1,15 @@
-"""GRP011: groups whose last member left while records waited, and to which no other came."""
+"""GRP011: groups whose last member left while records waited, and to which no other came.
+
+Rule: who leaves while it reads was stopped, and closes its connections. It counts if it did nothing for a while before,
+or if the connection over which it left stays open, and its client asks for nothing more: its process lives on.
+"""
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from wirecheck.decode.peer import Peer
 from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks.last_answers import OF_WORK, is_open
 from wirecheck.judge.checks.progress import Log, Times, greatest, last_leave, log_of, longest_gap
 from wirecheck.judge.checks.shapes import clock, gathered, resting_on
 from wirecheck.judge.claims.claim import Claim, Subject
@@ -35,7 +41,7 @@ def left_while_records_waited(subject: Subject, group: Group, context: CheckCont
 
 
 class Behind(NamedTuple):
-    """How the last member of a group left while a partition had more for it."""
+    """How the last member of a group left while a partition had more for it, or the client lived on without it."""
 
     records: int
     acted_ns: int
@@ -58,9 +64,25 @@ def behind(log: Log, partition: int, done: list[Claim]) -> Behind | None:
     slot = left_ns // SLOT_NS
     every = (one for one in log.every("committed") if one["group"] == reads)
     acted_ns = max(one.peak["committed"][0] for one in every)
-    waited = greatest(end, slot - 1) > offset and left_ns - acted_ns >= patience_ns(done, commits, slot)
+    slow = left_ns - acted_ns >= patience_ns(done, commits, slot)
+    waited = greatest(end, slot - 1) > offset and (slow or stays(last, log))
     grows = end[-1][0] - slot >= least and greatest(end) > greatest(end, slot)
     return Behind(greatest(end) - offset, acted_ns, last) if waited and grows else None
+
+
+def stays(left: Claim, log: Log) -> bool:
+    """Whether the connection over which a member left is there for a while yet, and its client asks for nothing more
+    of the kind, nor begins another connection.
+    """
+    subject, left_ns = ("client", left["client_id"] or "", left["host"]), left.last.ts_ns
+    idle_ns = left_ns + log.context.settings.fell_silent_s * SECOND_NS
+    if not log.context.passed(idle_ns) or not is_open(
+        subject, left.last.server, Peer.of(left["client"]).port, idle_ns, log.context
+    ):
+        return False
+    every = log.context.claims("activity", log.group, *subject)
+    asks = any(run.last_ns > idle_ns for one in every if one["api"] in OF_WORK for run in one.outcomes.runs())
+    return not asks and log.whole((left["client_id"], left["host"]), left_ns)
 
 
 def patience_ns(done: list[Claim], commits: Times, slot: int) -> int:

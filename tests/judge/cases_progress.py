@@ -384,10 +384,12 @@ def leaves(talk, at):
     talk.ask(at, "LeaveGroup", 3, {"groupId": "g", "members": gone}, {"errorCode": 0, "members": gone})
 
 
-def leaves_behind(lab, *, stopped=30, left=45, until=120, times=()):
+def leaves_behind(lab, *, stopped=30, left=45, until=120, times=(), **facts):
     lists_songs(lab, until)
     grows(lab, until)
-    leaves(process(lab, 1, 1, until=left), left)
+    talk = process(lab, 1, 1, until=left)
+    talk.facts |= facts
+    leaves(talk, left)
     fetches(lab, follows(2, stopped))
     times = times or range(5, stopped + 1, 5)
     commits(lab, times, times)
@@ -402,6 +404,30 @@ def grp011_fires(lab):
 def grp011_near_miss(lab):
     """A service that is stopped: it leaves while it reads."""
     leaves_behind(lab, stopped=44)
+
+
+STAYS = {"stopped": 36, "times": (5, 15, 25, 36), "over": True}
+"""It takes 9 s for its last records, and leaves."""
+
+
+def grp011_fires__its_connection_stays_open(lab):
+    """librdkafka's max.poll.interval.ms is over; the process lives on."""
+    leaves_behind(lab, **STAYS, client_hash=hashed_name("reader"))
+
+
+def grp011_near_miss__its_connection_closes(lab):
+    leaves_behind(lab, **STAYS, client_hash=hashed_name("reader"), close_ns=ns(46), closed_by="client-fin")
+
+
+def grp011_near_miss__it_reads_something_else(lab):
+    """Its application has unsubscribed, and assigns itself partitions."""
+    leaves_behind(lab, **STAYS, client_hash=hashed_name("reader"))
+    fetches(lab, follows(80, 110))
+
+
+def grp011_cannot_know__what_it_sent_after_it_left(lab):
+    leaves_behind(lab, **STAYS, client_hash=hashed_name("reader"))
+    carries_nothing(lab, 100, gaps=((ns(100), 1, 900),), unseen_response_bytes=900)
 
 
 def grp011_near_miss__another_member_comes(lab):
