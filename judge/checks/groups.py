@@ -14,7 +14,7 @@ import numpy as np
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks import shapes
 from wirecheck.judge.checks.idle_members import waiting_member
-from wirecheck.judge.checks.progress import Log, log_of, of_group, readers
+from wirecheck.judge.checks.progress import Log, alive_ns, log_of, of_group, readers
 from wirecheck.judge.checks.shapes import (
     brokers_of,
     by_key,
@@ -119,22 +119,27 @@ def leaves_and_joins_again(subject: Subject, group: Group, context: CheckContext
     yield from (one for one in removed_and_joins_again(subject, group, context) if one.key not in known)
 
 
+AGAIN = 2
+"""Once may be on purpose: an application that unsubscribes, and subscribes again."""
+
+
 def leaves_by_itself(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Who leaves twice over one connection has joined in between. An administrator removes others. Two agents whose
-    clocks differ may show one message at two times: it counts by slots, over a slot at least.
+    """Who leaves twice over one connection has joined in between; a process that ends leaves for good, which does not
+    count. An administrator removes others. Two agents whose clocks differ may show one message at two times: it counts
+    by slots, over a slot at least.
     """
     left = context.claims("left", group, *subject)
     again = [claim for claim in left if len(claim.tally) > 1 and claim.last.ts_ns - claim.first.ts_ns >= SLOT_NS]
     for (reads,), claims in gathered(again, "group"):
         members = [one for one in context.claims("member", group, "host", subject[2]) if one["group"] == reads]
-        limits_ms = [
-            one.peak["rebalance_timeout_ms"]
-            for one in members
-            if one["client_id"] == claims[0]["client_id"] and one.peak.get("rebalance_timeout_ms", -1) > 0
-        ]
-        if not limits_ms:
+        mine = [one for one in members if one["client_id"] == claims[0]["client_id"]]
+        limits_ms = [ms for one in mine if (ms := one.peak.get("rebalance_timeout_ms", -1)) > 0]
+        for_good = max(map(alive_ns, mine), default=0) <= max(
+            claim.last.ts_ns for claim in left if claim["group"] == reads
+        )
+        times = sum(len(claim.tally) for claim in claims) - for_good
+        if not limits_ms or times < AGAIN:
             continue
-        times = sum(len(claim.tally) for claim in claims)
         words = {
             "group": reads,
             "does": "left",
