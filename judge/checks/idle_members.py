@@ -80,6 +80,8 @@ def assigned_but_not_fetching(subject: Subject, group: Group, context: CheckCont
         if errors:
             rejected = " and ".join(map(error_name, errors))
             words |= {"hurt_host": subject[1], "rejected": rejected, "why": f"its last fetch was rejected: {rejected}"}
+        if OUT_OF_RANGE in errors:
+            words["gone"] = "yes"
         ids = tuple(sorted({held.topic_id for held, _ in found if held.topic_id}))
         about = {"topic": topic, "topic_ids": ids, "client_ids": (claims[0]["client_id"],), "first_ns": since_ns}
         last_ns = max(held.member.peak["alive"] for held, _ in found)
@@ -184,10 +186,26 @@ def log_goes_on(held: Held, mine: list[Claim], since_ns: int, group: Group, cont
 
 
 def rejected_with(held: Held, group: Group, context: CheckContext) -> int | None:
-    """The last answer about a partition, if it was an error that its reader does not get over by itself."""
+    """The last answer about a partition, if it was an error that its reader does not get over by itself; nor over
+    OFFSET_OUT_OF_RANGE if it does not ask where the log begins or ends, as without auto.offset.reset.
+    """
     answers = [claim.peak["answer"] for claim in positions_of(held, group, context) if "answer" in claim.peak]
-    last = max(answers, default=(0, 0))[1]
+    ts_ns, last = max(answers, default=(0, 0))
+    if last == OUT_OF_RANGE and not looks_for_an_offset(held, ts_ns, group, context):
+        return OUT_OF_RANGE
     return None if last in ROUTINE else int(last)
+
+
+OUT_OF_RANGE = 1
+
+
+def looks_for_an_offset(held: Held, since_ns: int, group: Group, context: CheckContext) -> bool:
+    """Whether a member's client asked for an offset of the partition since then, or a bit before, at any broker."""
+    every = [*context.claims("sought", group, "name", held.topic)]
+    every += [claim for one in held.topic_ids for claim in context.claims("sought", group, "id", one)]
+    who = held.member["client_id"], held.member["host"]
+    mine = (one for one in every if (one["client_id"], one["host"]) == who and one["partition"] == held.partition)
+    return any(one.last.ts_ns >= since_ns - SECOND_NS for one in mine)
 
 
 def is_of_share_group(member: Claim) -> bool:
@@ -311,16 +329,17 @@ def is_led(held: Held, group: Group, context: CheckContext) -> bool:
 def all_captured(member: Claim, since_ns: int, clients: list[Subject], group: Group, context: CheckContext) -> bool:
     """Whether every fetch from the host since then, to whatever broker of the cluster, is in the capture and was read:
     by the member's client, by those that fetch, and by any client that was not seen. What is missing of connections
-    that were over by then does not count.
+    that were over by then does not count, nor of members of other client IDs, which fetch for themselves.
     """
     if not captured_brokers(group, context, asked_by=clients):
         return False
-    every = set(group.endpoints)
+    every, own = set(group.endpoints), member["client_id"] or ""
+    others = {one["client_id"] or "" for one in context.claims("member", group, "host", member["host"])} - {own}
     return all(
         seen_whole(client[1] or None, client[2], every, group, context, since_ns=since_ns)
         and all(all_begun(client[1] or None, client[2], one, group, context) for one in sorted(every))
         for client in clients
-        if client[1] == (member["client_id"] or "") or context.claims("fetch_asks", group, *client)
+        if client[1] == own or (client[1] not in others and context.claims("fetch_asks", group, *client))
     ) and not any(
         claim["host"] == clients[0][2]
         for one in sorted(every)

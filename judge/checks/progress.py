@@ -258,6 +258,13 @@ def begins_again_at_one_offset(subject: Subject, group: Group, context: CheckCon
                 "behind": Number(greatest(log.end(partition)) - loop.offset),
                 "hurt_host": host,
             }
+            missed = [
+                one
+                for one in log.current("out_of_range", partition)
+                if (one["client_id"], one["host"]) == (client_id, host)
+            ]
+            if loop.offset in by_second(missed).values():
+                words["gone"] = "yes"
             yield resting_on(
                 found,
                 *(reads, log.topic.name, partition, client_id, host),

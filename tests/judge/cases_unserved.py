@@ -1368,6 +1368,57 @@ def cli004_cannot_know__the_session_began_before(lab):
         talk.ask(at, "Fetch", 13, asked, {"sessionId": 7, "responses": []})
 
 
+def out_of_range(lab, *then):
+    """The log has deleted what the group committed: it begins at 30."""
+    lists_songs(lab, 120)
+    member(lab, (("songs", (0,)),), until=118)
+    talk = lab.talk(client_id="reader", host="10.0.0.7")
+    asked = {"replicaId": -1, "sessionEpoch": -1, "topics": [{"topicId": ID_1}]}
+    asked["topics"][0]["partitions"] = [{"partition": 0, "fetchOffset": 5}]
+    row = {"partitionIndex": 0, "errorCode": 1, "highWatermark": -1, "records": None, "abortedTransactions": None}
+    talk.ask(3, "Fetch", 13, asked, {"responses": [{"topicId": ID_1, "partitions": [row]}]})
+    for at, *what in then:
+        talk.ask(at, *what)
+
+
+def cli004_fires__its_offset_is_gone(lab):
+    """Without auto.offset.reset (librdkafka: error) it asks for nothing more, and lives on in its group."""
+    out_of_range(lab)
+    (found,) = lab.findings("CLI004")
+    assert {"name": "hurt_host", "value": "10.0.0.7"} in found["words"]
+
+
+def cli004_near_miss__its_offset_is_gone_and_it_looks_for_another(lab):
+    """It begins where the log does, and takes its time for what it gets."""
+    asked = {"replicaId": -1, "topics": [{"name": "songs", "partitions": [{"partitionIndex": 0, "timestamp": -2}]}]}
+    begin = {"topics": [{"name": "songs", "partitions": [{"partitionIndex": 0, "timestamp": -1, "offset": 30}]}]}
+    out_of_range(lab, (3.5, "ListOffsets", 7, asked, begin))
+
+
+def beside_a_session_of_before(lab, *, of_a_group):
+    """Another client of the host continues a fetch session that began on a connection of before."""
+    lists_songs(lab)
+    member(lab)
+    in_session(lab, range(3, 40, 2), asks={0: (0, 1)}, forgets={18: (0, 1)})
+    talk = lab.talk(client_id="other", host="10.0.0.7")
+    if of_a_group:
+        joined = {"errorCode": 0, "memberId": "m-2", "leader": "m-2"}
+        talk.ask(1, "JoinGroup", 7, {"groupId": "h", "memberId": "m-2", "protocolType": "consumer"}, joined)
+    for number, at in enumerate(range(3, 420, 2)):
+        asked = {"replicaId": -1, "sessionId": 9, "sessionEpoch": 40 + number, "forgottenTopicsData": []}
+        asked["topics"] = [{"topicId": ID_2, "partitions": [{"partition": 0}]}] if number == 0 else []
+        talk.ask(at, "Fetch", 13, asked, {"sessionId": 9, "responses": []})
+
+
+def cli004_fires__beside_a_session_of_another_groups_member(lab):
+    beside_a_session_of_before(lab, of_a_group=True)
+
+
+def cli004_cannot_know__beside_a_session_of_a_client_of_no_group(lab):
+    """It may be a thread of the member's application that fetches for it."""
+    beside_a_session_of_before(lab, of_a_group=False)
+
+
 def epoch_ahead(lab):
     """The group's committed leader epoch is one that no leader has; another group reads on."""
     lists_songs(lab, 120)
@@ -1546,6 +1597,14 @@ def grp008_near_miss__two_agents_whose_clocks_differ(lab):
 def grp008_near_miss__an_administrator(lab):
     member(lab, until=300)
     leaves(lab.talk(client_id="adminclient-1", host="10.0.0.7"), [100, 200], again=False)
+
+
+def grp008_near_miss__it_unsubscribes_once_and_ends_later(lab):
+    """An application that rests for a while: its last leave is for good."""
+    talk = member(lab, until=30)
+    leaves(talk, [310])
+    leaves(talk, [620], again=False)
+    lab.until = 640
 
 
 def grp008_cannot_know(lab):
