@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from wirecheck.decode.columns import Table
     from wirecheck.decode.wire import Ints
-    from wirecheck.questions.traffic import Chunk, Selection
+    from wirecheck.questions.traffic import Call, Chunk, Selection
 
 HEARTBEATS = ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat")
 """Groups of KIP-848 and after: a member states its epoch, and the coordinator answers with the group's."""
@@ -77,7 +77,12 @@ class Step(NamedTuple):
 
     asked_ns: int
     exchange: int
-    api: str
+    """Its place in what was read: it orders steps of one time."""
+    call: Call
+    connection: str
+    """Name of the connection."""
+    answered_ns: int | None
+    """None without a response."""
     group: str
     member: str
     """As the response gives it, else as the request states it."""
@@ -94,6 +99,10 @@ class Step(NamedTuple):
     """The capture ended before the response."""
 
     @property
+    def api(self) -> str:
+        return self.call.api
+
+    @property
     def leaves(self) -> bool:
         """Whether the member leaves: another broker than the coordinator refuses that, and it stays."""
         says = self.api == "LeaveGroup" or (self.api in HEARTBEATS and self.stated < 0)
@@ -102,7 +111,7 @@ class Step(NamedTuple):
 
 class Committed(NamedTuple):
     asked_ns: int
-    exchange: int
+    call: Call
     group: str
     place: Place
     offset: int
@@ -142,7 +151,6 @@ def of_api(chunk: Chunk, api: str, group: str | None) -> Iterator[Step]:
 
     given = GIVEN.get(api)
     columns = (
-        chunk.asked_ns[exchange].tolist(),
         exchange.tolist(),
         asked("group_id", ""),
         asked("member_id", ""),
@@ -152,14 +160,22 @@ def of_api(chunk: Chunk, api: str, group: str | None) -> Iterator[Step]:
         answered("error_code" if "error_code" in answers.names else None, None),
         asked("reason" if api == "JoinGroup" else None, ""),
         asked(INSTANCE.get(api), ""),
-        (chunk.exchanges.outcome[exchange] == PENDING).tolist(),
     )
-    for row, ns, index, name, member, new, stated, given_now, error, reason, instance, is_open in zip(
+    for row, index, name, member, new, stated, given_now, error, reason, instance in zip(
         rows.tolist(), *columns, strict=True
     ):
         why = "" if (reason or "").startswith(GIVEN_ID) else reason or ""
+        is_open = bool(chunk.exchanges.outcome[index] == PENDING)
         step = Step(
-            ns, index, api, name or "", new or member or "", stated, given_now, error, why, instance or "", is_open
+            *whose(chunk, index),
+            name or "",
+            new or member or "",
+            stated,
+            given_now,
+            error,
+            why,
+            instance or "",
+            is_open,
         )
         members = there.get("members", header)
         inside = np.flatnonzero(members.parent == row).tolist() if api == "LeaveGroup" else []
@@ -167,6 +183,15 @@ def of_api(chunk: Chunk, api: str, group: str | None) -> Iterator[Step]:
             yield step._replace(member=text(members, "member_id", one), reason=text(members, "reason", one))
         if not inside:
             yield step
+
+
+def whose(chunk: Chunk, index: int) -> tuple[int, int, Call, str, int | None]:
+    """Of an exchange when it was asked, its place, who asked whom, on which connection, and when it was answered."""
+    exchanges, call = chunk.exchanges, chunk.call(index)
+    response = int(exchanges.response[index])
+    answered_ns = int(exchanges.ts_ns[response]) if response >= 0 else None
+    name = exchanges.connections[int(exchanges.connection[exchanges.first[index]])].name
+    return int(chunk.asked_ns[index]), index, call, name, answered_ns
 
 
 def commits(chunk: Chunk, topic_names: Mapping[bytes, str], group: str | None = None) -> Iterator[Committed]:
@@ -186,7 +211,7 @@ def commits(chunk: Chunk, topic_names: Mapping[bytes, str], group: str | None = 
             topic, index = int(parts.parent[row]), int(chunk.exchange_of[parts.message[row]])
             if (index, partition) not in refused and chunk.exchanges.outcome[index] not in UNANSWERED:
                 name, place = text(header, "group_id", int(topics.parent[topic])), (texts[int(codes[topic])], partition)
-                yield Committed(int(chunk.asked_ns[index]), index, name, place, offset, named[ids[topic]])
+                yield Committed(int(chunk.asked_ns[index]), chunk.call(index), name, place, offset, named[ids[topic]])
 
 
 def ids_of(topics: Table) -> tuple[Ints, list[bytes]]:
@@ -208,30 +233,58 @@ def refusals(chunk: Chunk, key: int) -> set[tuple[int, int]]:
     )
 
 
-def watermarks(chunk: Chunk, topic_names: Mapping[bytes, str]) -> Iterator[Watermark]:
-    """Of each partition the last one of each second, in order of time."""
+class Ends(NamedTuple):
+    """High watermarks as Fetch responses state them, a column each."""
+
+    texts: list[str]
+    """Names of topics."""
+    named: list[bytes]
+    """Topic IDs, and nothing for none."""
+    topic: Ints
+    """Number in `texts`."""
+    topic_id: Ints
+    """Number in `named`."""
+    partition: Ints
+    offset: Ints
+    time_ns: Ints
+    server: Ints
+    """Number of the server in the chunk."""
+
+    def runs(self, *parts: Ints) -> tuple[Ints, Ints]:
+        """The first and the last row of those that are alike in all these numbers."""
+        order = np.lexsort((self.time_ns, *parts))
+        new = np.logical_or.reduce([np.diff(one[order]) != 0 for one in parts])
+        return order[np.r_[True, new]], order[np.r_[new, True]]
+
+
+def ends(chunk: Chunk, topic_names: Mapping[bytes, str]) -> Ends | None:
+    """None where there are none."""
     there = chunk.tables(keys()["Fetch"], RESPONSE)
     topics, parts = there["responses"], there["responses.partitions"]
     rows = np.flatnonzero(parts["high_watermark"] >= 0) if len(parts) else np.zeros(0, np.int64)
     if not len(rows):
-        return
+        return None
     codes, texts = topic_codes(topics, "topic", "topic_id", topic_names)
     ids, named = ids_of(topics)
-    row_of_topic = parts.parent[rows]
-    topic, topic_id, partition = codes[row_of_topic], ids[row_of_topic], parts["partition_index"][rows]
-    time_ns = chunk.exchanges.ts_ns[parts.message[rows]]
-    order = np.lexsort((time_ns, topic_id, partition, topic))
-    same = [column[order] for column in (topic, partition, topic_id, time_ns // NS_PER_S)]
-    ends = np.append(np.logical_or.reduce([np.diff(column) != 0 for column in same]), True)
-    last = order[ends]
-    last = last[np.argsort(time_ns[last], kind="stable")]
-    columns = topic[last], partition[last], parts["high_watermark"][rows[last]], time_ns[last], topic_id[last]
+    row_of_topic, message = parts.parent[rows], parts.message[rows]
+    numbers = codes[row_of_topic], ids[row_of_topic], parts["partition_index"][rows], parts["high_watermark"][rows]
+    return Ends(texts, named, *numbers, chunk.exchanges.ts_ns[message], chunk.server[chunk.exchange_of[message]])
+
+
+def watermarks(chunk: Chunk, topic_names: Mapping[bytes, str]) -> Iterator[Watermark]:
+    """Of each partition the last one of each second, in order of time."""
+    found = ends(chunk, topic_names)
+    if found is None:
+        return
+    _, last = found.runs(found.time_ns // NS_PER_S, found.topic_id, found.partition, found.topic)
+    last = last[np.argsort(found.time_ns[last], kind="stable")]
+    columns = found.topic[last], found.partition[last], found.offset[last], found.time_ns[last], found.topic_id[last]
     for code, number, offset, ns, of in zip(*(column.tolist() for column in columns), strict=True):
-        yield Watermark((texts[code], number), offset, ns, named[of])
+        yield Watermark((found.texts[code], number), offset, ns, found.named[of])
 
 
-def acknowledged(chunk: Chunk) -> Iterator[tuple[str, int]]:
-    """(share group, time in nanoseconds) of requests that accept, reject or renew records."""
+def acknowledged(chunk: Chunk) -> Iterator[tuple[str, Call, int]]:
+    """(share group, who asked whom, time in nanoseconds) of requests that accept, reject or renew records."""
     for api in ACKNOWLEDGING:
         there = chunk.tables(keys()[api], REQUEST)
         header, batches = there[""], there["topics.partitions.acknowledgement_batches"]
@@ -245,7 +298,7 @@ def acknowledged(chunk: Chunk) -> Iterator[tuple[str, int]]:
         names = fields(header, rows, "group_id")[0] if len(rows) else []
         for name, index in zip(names, chunk.exchange_of[header.message[rows]].tolist(), strict=True):
             if name and chunk.exchanges.outcome[index] not in UNANSWERED:
-                yield name, int(chunk.asked_ns[index])
+                yield name, chunk.call(index), int(chunk.asked_ns[index])
 
 
 def cluster_ids(chunk: Chunk) -> set[str]:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from wirecheck.decode.connection.exchanges import Exchanges
-    from wirecheck.questions.traffic import Chunk
+    from wirecheck.questions.group_messages import Committed, Watermark
 
 MOST_GROUPS, MOST_PARTITIONS = 20_000, 100_000
 MOST_CLUSTERS = 2
@@ -144,19 +144,28 @@ class Groups(Accumulator):
         if chunk is None:
             return
         for step in steps(chunk):
-            self.see_step(chunk, step)
+            self.see_step(step)
         for one in commits(chunk, self.traffic.topic_names):
-            group = self.group(one.group)
-            if group is not None:
-                self.keep(group.commits, one.place, one.asked_ns, one.offset, one.topic_id)
-        for name, time_ns in acknowledged(chunk):
-            group = self.group(name)
-            if group is not None:
-                group.acknowledged_ns = max(group.acknowledged_ns, time_ns)
+            self.see_commit(one)
+        for name, _, time_ns in acknowledged(chunk):
+            self.see_acknowledged(name, time_ns)
         if len(self.cluster_ids) < MOST_CLUSTERS:
             self.cluster_ids |= cluster_ids(chunk)
         for end in watermarks(chunk, self.traffic.topic_names):
-            self.keep(self.watermarks, end.place, end.time_ns, end.offset, end.topic_id)
+            self.see_end(end)
+
+    def see_commit(self, one: Committed) -> None:
+        group = self.group(one.group)
+        if group is not None:
+            self.keep(group.commits, one.place, one.asked_ns, one.offset, one.topic_id)
+
+    def see_acknowledged(self, name: str, time_ns: int) -> None:
+        group = self.group(name)
+        if group is not None:
+            group.acknowledged_ns = max(group.acknowledged_ns, time_ns)
+
+    def see_end(self, end: Watermark) -> None:
+        self.keep(self.watermarks, end.place, end.time_ns, end.offset, end.topic_id)
 
     def keep(self, histories: dict[Place, History], place: Place, time_ns: int, offset: int, topic_id: bytes) -> None:
         if place not in histories and len(histories) >= MOST_PARTITIONS:
@@ -170,7 +179,7 @@ class Groups(Accumulator):
             return None
         return self.groups.setdefault(name, SeenGroup())
 
-    def see_step(self, chunk: Chunk, step: Step) -> None:
+    def see_step(self, step: Step) -> None:
         group = self.group(step.group)
         if group is None:
             return
@@ -181,12 +190,11 @@ class Groups(Accumulator):
         if step.leaves:
             group.members.pop(step.member, None)
         elif step.api == "JoinGroup" and step.is_open:
-            exchanges = chunk.exchanges
-            group.waits(exchanges.connections[exchanges.connection[exchanges.request[step.exchange]]].name, step)
+            group.waits(step.connection, step)
         elif step.error == 0 or rejoins:
             group.seen(step, given=step.given >= 0 and step.given != step.stated)
         if step.api == "SyncGroup" and step.error == 0:
-            group.synced_ns = max(group.synced_ns, int(chunk.exchanges.ts_ns[chunk.exchanges.response[step.exchange]]))
+            group.synced_ns = max(group.synced_ns, step.answered_ns or 0)
 
     def rows(self) -> list[GroupRow]:
         """Those with the most records behind first, then those without a stable state, then by name."""

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from wirecheck.decode.connection.exchanges import Exchanges
-    from wirecheck.questions.traffic import Call, Chunk
+    from wirecheck.questions.group_messages import Committed, Watermark
+    from wirecheck.questions.traffic import Chunk
 
 MOST = 10_000
 """Entries of each list."""
@@ -142,8 +143,11 @@ class Subject(Accumulator):
         self.see_topic(chunk)
         self.see_client(chunk)
         for step in steps(chunk, self.name):
-            self.see_step(chunk, step)
-        self.see_offsets(chunk)
+            self.see_step(step)
+        for one in commits(chunk, self.traffic.topic_names, self.name):
+            self.see_commit(one)
+        for end in watermarks(chunk, self.traffic.topic_names) if self.commits else ():
+            self.see_end(end)
         self.registrations += [one for one in registrations(chunk) if self.has_space(self.registrations)]
 
     def has_space(self, kept: Any) -> bool:
@@ -195,56 +199,53 @@ class Subject(Accumulator):
             rows = np.flatnonzero(np.isin(chunk.exchange_of[header.message], mine))
             self.groups.update(filter(None, fields(header, rows, "group_id")[0]) if len(rows) else ())
 
-    def move(self, where: tuple[Chunk, int], kind: str, member: str, generation: int, reason: str = "") -> None:
-        """`where`: the exchange."""
-        chunk, index = where
-        exchanges, call = chunk.exchanges, chunk.call(index)
-        response = int(exchanges.response[index])
-        asked_ns = int(chunk.asked_ns[index])
-        until_ns = int(exchanges.ts_ns[response]) if response >= 0 else asked_ns
+    def move(self, step: Step, kind: str, generation: int) -> None:
+        until_ns = step.asked_ns if step.answered_ns is None else step.answered_ns
+        client = step.call.client_id, step.call.host
         if self.has_space(self.moves):
-            self.moves.append(Move(asked_ns, kind, member, call.client_id, call.host, generation, until_ns, reason))
-        self.seen_member(member, call, (asked_ns, until_ns), generation)
+            self.moves.append(Move(step.asked_ns, kind, step.member, *client, generation, until_ns, step.reason))
+        self.seen_member(step, until_ns, generation)
 
-    def seen_member(self, name: str, call: Call, times: tuple[int, int], generation: int = -1) -> None:
-        """`times`: of the request and its answer."""
+    def seen_member(self, step: Step, until_ns: int, generation: int) -> None:
+        """`until_ns`: when it was answered."""
+        name, call = step.member, step.call
         if name and (name in self.members or self.has_space(self.members)):
-            one = self.members.setdefault(name, Member(call.client_id, call.host, *times))
-            one.last_ns, one.generation = max(one.last_ns, times[1]), max(one.generation, generation)
+            one = self.members.setdefault(name, Member(call.client_id, call.host, step.asked_ns, until_ns))
+            one.last_ns, one.generation = max(one.last_ns, until_ns), max(one.generation, generation)
 
-    def see_step(self, chunk: Chunk, step: Step) -> None:
-        where = chunk, step.exchange
+    def see_step(self, step: Step) -> None:
         if step.api == "JoinGroup" and step.error in {None, 0}:
-            self.move(where, "join", step.member, step.given, step.reason)
+            self.move(step, "join", step.given)
         elif step.api == "SyncGroup" and step.error == 0:
-            self.move(where, "sync", step.member, step.stated)
+            self.move(step, "sync", step.stated)
         elif step.leaves:
             self.has_epochs = self.has_epochs or step.api in HEARTBEATS
-            self.move(where, "leave", step.member, -1, step.reason)
+            self.move(step, "leave", -1)
         elif step.api == "Heartbeat":  # it shows only that the member is there
-            self.seen_member(step.member, chunk.call(step.exchange), (step.asked_ns, step.asked_ns), step.stated)
+            self.seen_member(step, step.asked_ns, step.stated)
         elif step.api in HEARTBEATS:
-            self.beat(where, step)
+            self.beat(step)
 
-    def beat(self, where: tuple[Chunk, int], step: Step) -> None:
+    def beat(self, step: Step) -> None:
         """Of a heartbeat only what changes the member's epoch is a move."""
         self.has_epochs = True
         if step.error == 0 and (step.given != step.stated or step.member not in self.members):
             kind = "join" if not step.stated else "sync" if step.given == step.stated else "epoch"
-            self.move(where, kind, step.member, step.given)
+            self.move(step, kind, step.given)
         elif step.error == 0:
             self.members[step.member].last_ns = step.asked_ns
 
-    def see_offsets(self, chunk: Chunk) -> None:
-        for one in commits(chunk, self.traffic.topic_names, self.name):
-            known = self.commits.get(one.place)
-            if known is not None or self.has_space(self.commits):
-                commit = self.commits.setdefault(one.place, Commit(History(), None))
-                commit.history.add(one.asked_ns, one.offset, one.topic_id)
-                commit.client_id = chunk.call(one.exchange).client_id
-        for end in watermarks(chunk, self.traffic.topic_names) if self.commits else ():
-            if end.place in self.commits:
-                self.watermarks.setdefault(end.place, History()).add(end.time_ns, end.offset, end.topic_id)
+    def see_commit(self, one: Committed) -> None:
+        known = self.commits.get(one.place)
+        if known is not None or self.has_space(self.commits):
+            commit = self.commits.setdefault(one.place, Commit(History(), None))
+            commit.history.add(one.asked_ns, one.offset, one.topic_id)
+            commit.client_id = one.call.client_id
+
+    def see_end(self, end: Watermark) -> None:
+        """Of a partition that the group commits."""
+        if end.place in self.commits:
+            self.watermarks.setdefault(end.place, History()).add(end.time_ns, end.offset, end.topic_id)
 
 
 def registrations(chunk: Chunk) -> Iterator[tuple[int, int, int]]:

@@ -110,7 +110,7 @@ class Timeline(Accumulator):
         self.see_leaders(chunk)
         self.see_registrations(chunk)
         for step in steps(chunk):
-            self.see_step(chunk, step)
+            self.see_step(step)
 
     def keep(self, event: Event) -> None:
         if len(self.found) < MOST_EVENTS:
@@ -155,16 +155,15 @@ class Timeline(Accumulator):
                 text = f"registers with the controller, broker epoch {epoch:,}"
                 self.keep(Event(time_ns, "broker", f"broker {broker}", text))
 
-    def see_step(self, chunk: Chunk, step: Step) -> None:
-        who = client_name(chunk.call(step.exchange).client_id)
+    def see_step(self, step: Step) -> None:
+        who = client_name(step.call.client_id)
         if step.leaves:
             reason = f": {step.reason}" if step.reason else ""
             self.keep(Event(step.asked_ns, "group", step.group, f"{who} leaves{reason}"))
         elif step.api in HEARTBEATS and step.error == 0 and step.stated == 0 and step.given > 0:
             self.keep(Event(step.asked_ns, "group", step.group, f"{who} joins"))
         elif step.api == "JoinGroup" and step.error == 0 and step.given >= 0:
-            exchanges = chunk.exchanges
-            until_ns = int(exchanges.ts_ns[exchanges.response[step.exchange]])
+            until_ns = step.answered_ns or step.asked_ns
             key, begun = (step.group, step.given), step.asked_ns
             if key in self.rounds or len(self.rounds) < MOST_EVENTS:
                 known = self.rounds.get(key, Round(begun, until_ns, frozenset()))
