@@ -14,15 +14,21 @@ from wirecheck.commands.listing import (
     inputs_argument,
     need_messages,
     note_end,
+    note_hidden,
     options_of_rows,
 )
 from wirecheck.document import document
 from wirecheck.session.frame_tables import capture_frames
+from wirecheck.session.inputs import result_folder
+from wirecheck.session.kept_subjects import groups_of
+from wirecheck.session.results import need_whole
 from wirecheck.session.session import InputError
 from wirecheck.session.subjects import unknown
 from wirecheck.wording import NS_PER_S, duration, plural
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from wirecheck.questions.group_rows import GroupRow
 
 
@@ -43,25 +49,49 @@ def groups(
     oldest high watermark. If INPUT has several clusters, a column shows each group's cluster. `wirecheck why GROUP`
     shows members, rebalances and offsets of one group.
 
+    INPUT is one or more pcaps or folders of frames, or the --out folder of a replay or a monitor. There, BEHIND and
+    TREND are computed from a point every ten seconds.
+
     \b
     Examples:
       wirecheck groups incident.pcapng
       wirecheck groups incident.pcapng --group billing
-      wirecheck groups frames/ --format json
+      wirecheck groups verdict/ --format json
     """
     from wirecheck.questions.group_rows import Groups
     from wirecheck.session.cluster_readings import Reading, group_rows
 
+    folder = result_folder(inputs)
+    if folder is not None:
+        of_results(folder, ports, form, group, every=every, strict=strict)
+        return
     reading = Reading(options.session(), inputs, ports)
     with capture_frames(reading.session, inputs, strict=strict) as frames:
         found = Groups(dialects=options.dialects()).read(frames, ports)
         need_messages(found.traffic, inputs)
-        if group is not None and group not in found.groups:
-            raise InputError(unknown("group", group, set(found.groups)))
+        need_group(group, set(found.groups))
         rows = [row for row in group_rows(reading, found) if group in {None, row.group}]
         listing(found.traffic.last_ns, several=any(row.cluster for row in rows)).show(rows, form, every=every)
         if form == "text":
             note_end(plural(len(rows), "group"), {"more groups and partitions": found.others}, found.traffic)
+
+
+def of_results(
+    folder: "Path", ports: tuple[int, ...], form: str, group: str | None, *, every: bool, strict: bool
+) -> None:
+    found = groups_of(options.session(), folder, ports)
+    need_group(group, found.names)
+    rows = [row for row in found.rows if group in {None, row.group}]
+    listing(found.last_ns, several=any(row.cluster for row in rows)).show(rows, form, every=every)
+    if form == "text":
+        counted = f"{plural(found.coverage.messages, 'message')}, {found.coverage.decoded_messages:,} decoded"
+        note_hidden(plural(len(rows), "group"), {"more groups and partitions": found.others}, counted)
+    need_whole(found.coverage, strict=strict)
+
+
+def need_group(group: str | None, seen: set[str]) -> None:
+    if group is not None and group not in seen:
+        raise InputError(unknown("group", group, seen))
 
 
 HEADINGS = ("type", "state", "members", "rebalances", "generation", "lag", "behind", "trend", "commit", "watermark")

@@ -25,10 +25,15 @@ from wirecheck.commands.screen import row as line
 from wirecheck.commands.units import time
 from wirecheck.document import document
 from wirecheck.session.frame_tables import capture_frames
+from wirecheck.session.inputs import result_folder
+from wirecheck.session.kept_subjects import OF_CAPTURE, need_no_time, subject_of
+from wirecheck.session.results import need_whole
 from wirecheck.session.subjects import kind_of
-from wirecheck.wording import plural
+from wirecheck.wording import and_list, plural
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from wirecheck.questions.subject_facts import Fact, Sections
 
 KINDS = ("topic", "group", "broker", "client")
@@ -55,19 +60,24 @@ def why(
 
     A name that is in several clusters of the input is shown for each of them.
 
-    NAME is a topic, client ID, group ID, broker ID or broker address. INPUT is one or more pcaps, or folders of frames.
+    NAME is a topic, client ID, group ID, broker ID or broker address. INPUT is one or more pcaps or folders of frames,
+    or the --out folder of a replay or a monitor; a line says what only the capture shows.
 
     \b
     Examples:
       wirecheck why orders incident.pcapng
       wirecheck why orders incident.pcapng --at 2026-11-21T00:20:03Z
-      wirecheck why billing incident.pcapng --type group --format json
+      wirecheck why billing verdict/ --type group --format json
     """
     from wirecheck.questions.subject import Subject
     from wirecheck.questions.subject_facts import sections
     from wirecheck.session.cluster_readings import Reading, read, subjects
     from wirecheck.session.subject_findings import with_findings
 
+    folder = result_folder(inputs)
+    if folder is not None:
+        of_results(name, folder, ports, form, every=every, strict=strict, **asked)
+        return
     subject = Subject(name, options.dialects())
     reading = Reading(options.session(), inputs, ports)
     with capture_frames(reading.session, inputs, strict=strict) as frames:
@@ -82,8 +92,32 @@ def why(
             tell(f"wirecheck: not kept: {plural(one.others, 'more fact')}")
     show(shown, form, every=every)
     if form == "text":
-        also = "".join(f"; {name} is also a {other}: --type {other}" for other in others)
-        note(f"{subject.traffic.text()}{also}")
+        note(f"{subject.traffic.text()}{also(name, others)}")
+
+
+def of_results(
+    name: str, folder: "Path", ports: tuple[int, ...], form: str, *, every: bool, strict: bool, **asked: Any
+) -> None:
+    from wirecheck.questions.subject_facts import sections
+    from wirecheck.session.cluster_readings import servers_of
+    from wirecheck.session.subject_findings import with_findings
+
+    need_no_time(folder, asked["at"])
+    subject, result = subject_of(options.session(), folder, name, ports)
+    kind, others = kind_of(subject, asked["kind"])
+    show([(View(name, kind, None), with_findings(sections(subject, kind), subject, kind, result))], form, every=every)
+    lacking = [OF_CAPTURE[kind]] if kind in OF_CAPTURE else []
+    lacking += ["which of the clusters has what"] if len(servers_of(result)) > 1 else []
+    if lacking:
+        tell(f"wirecheck: not in results: {and_list(lacking)}; ask the capture")
+    if form == "text":
+        coverage = result.coverage()
+        note(f"{plural(coverage.messages, 'message')}, {coverage.decoded_messages:,} decoded{also(name, others)}")
+    need_whole(result.coverage(), strict=strict)
+
+
+def also(name: str, others: list[str]) -> str:
+    return "".join(f"; {name} is also a {other}: --type {other}" for other in others)
 
 
 class View(NamedTuple):

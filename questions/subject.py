@@ -116,7 +116,7 @@ class Subject(Accumulator):
     views: dict[tuple[str, int], list[Described]] = field(default_factory=dict)
     """By server and partition."""
     ids: dict[str, list[int]] = field(default_factory=dict)
-    """[first, last, count] of each topic ID that brokers gave to the name."""
+    """[first, last, count] of each topic ID that brokers gave to the name; a count of 0 is not known."""
     members: dict[str, Member] = field(default_factory=dict)
     moves: list[Move] = field(default_factory=list)
     commits: dict[tuple[str, int], Commit] = field(default_factory=dict)

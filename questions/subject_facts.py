@@ -109,7 +109,7 @@ def client(client_id: str | None, host: str) -> str:
 
 
 def by_count(facts: list[Fact]) -> list[Fact]:
-    return sorted(facts, key=lambda fact: (-(fact.count or 0), fact.who))
+    return sorted(facts, key=lambda fact: (-(fact.count or 0), fact.who, fact.what))
 
 
 def failed(row: ErrorRow) -> Fact:
@@ -128,7 +128,7 @@ def ids(subject: Subject) -> list[Fact]:
         late = first_ns < newest_ns < last_ns
         stale = [server for server, now in last_views(subject).items() if topic_id in {view.topic_id for view in now}]
         by = f", still stated by {brokers_of(subject, stale)}" if late and stale else ""
-        facts.append(Fact(topic_id, "", count, first_ns, last_ns, f"{hex_id(topic_id)}{by}", late))
+        facts.append(Fact(topic_id, "", count or None, first_ns, last_ns, f"{hex_id(topic_id)}{by}", late))
     return facts
 
 

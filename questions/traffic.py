@@ -537,10 +537,15 @@ def grouped(parts: Sequence[Ints], times: Ints) -> Iterator[Group]:
         yield Group(int(order[begin]), order[begin:end], end - begin, first_ns, last_ns)
 
 
+Tables = dict[tuple[int, int], "dict[str, Table]"]
+"""Of messages, by API key and side."""
+
+
 class Chunk:
     """Exchanges of one call of the follower, with what is asked of each: numbers for who, whom and which API."""
 
-    def __init__(self, exchanges: Exchanges, decoded: Decoded) -> None:
+    def __init__(self, exchanges: Exchanges, decoded: Decoded, tables: Tables | None = None) -> None:
+        """`tables`: those that were made of it before."""
         self.exchanges, self.decoded = exchanges, decoded
         self.exchange_of = exchanges.exchange
         first = exchanges.first
@@ -548,14 +553,14 @@ class Chunk:
         self.asked_ns = exchanges.ts_ns[first]
         connection = exchanges.connection[first]
         hosts, host_of = numbers_of([each.client.host for each in exchanges.connections])
-        self._servers, server_of = numbers_of([str(each.server) for each in exchanges.connections])
+        self.servers, server_of = numbers_of([str(each.server) for each in exchanges.connections])
         self.server = server_of[connection]
         codes, texts = client_ids(exchanges)
         self.party = (codes + 1) * len(hosts) + host_of[connection]
         self._ids, self._hosts = [None, *texts], hosts
         self.failed = np.zeros(len(exchanges), np.bool_)
         """By exchange, whether its response has an error."""
-        self._tables: dict[tuple[int, int], dict[str, Table]] = {}
+        self._tables: Tables = {} if tables is None else tables
         self._replica: Ints | None = None
 
     @property
@@ -597,7 +602,7 @@ class Chunk:
     def call_of(self, party: int, index: int) -> Call:
         code, host = divmod(party, len(self._hosts))
         api = int(self.api[index])
-        return Call(self._ids[code], self._hosts[host], self._servers[int(self.server[index])], name_of(api))
+        return Call(self._ids[code], self._hosts[host], self.servers[int(self.server[index])], name_of(api))
 
 
 def numbers_of(texts: list[str]) -> tuple[list[str], Ints]:

@@ -51,6 +51,10 @@ class MinuteChunk(Chunk):
         found = self.call_of(party, index)
         return found._replace(host=f"{self._minutes[minute]} {found.host}")
 
+    def plain(self) -> Chunk:
+        """The same without minutes."""
+        return Chunk(self.exchanges, self.decoded, self._tables)
+
 
 @dataclass
 class Minute:
@@ -66,11 +70,14 @@ class Minute:
 class Windows(Traffic):
     """What one cell adds, by the minute."""
 
-    def count_cell(self, exchanges: Exchanges, decoded: Decoded) -> None:
-        """Exchanges that were decoded for another reason."""
+    def count_cell(self, exchanges: Exchanges, decoded: Decoded) -> Chunk | None:
+        """Exchanges that were decoded for another reason; what they were read as, if there are some."""
         self.cover(exchanges)
-        if len(exchanges):
-            self.count(MinuteChunk(exchanges, decoded))
+        if not len(exchanges):
+            return None
+        chunk = MinuteChunk(exchanges, decoded)
+        self.count(chunk)
+        return chunk.plain()
 
     def minutes(self) -> dict[int, Minute]:
         """By number since 1970."""

@@ -232,11 +232,17 @@ def groups(
     keylog: Path | Sequence[Path] = (),
     dialect: str | Sequence[str] = (),
 ) -> Values[GroupRow]:
-    """Groups with their members, state, rebalances and lag, as `wirecheck groups --all` lists them."""
+    """Groups with their members, state, rebalances and lag, as `wirecheck groups --all` lists them. Also of the
+    results of a replay or a monitor.
+    """
     with as_input_error():
         from wirecheck.questions.group_rows import GroupRow, Groups
         from wirecheck.session.cluster_readings import Reading, group_rows
+        from wirecheck.session.inputs import result_folder
+        from wirecheck.session.kept_subjects import groups_of
 
+        if (folder := result_folder(tuple(map(str, paths)))) is not None:
+            return table_of(GroupRow, groups_of(session(), folder, ports).rows, "groups")
         reading = Reading(session(several(keylog), known(dialect)), list(map(str, paths)), ports)
         found = Groups(dialects=known(dialect)).read(Source(paths, several(keylog)).tables(), ports)
         rows = group_rows(reading, found)
@@ -278,16 +284,24 @@ def why(
     several clusters have, the sections of each, with the cluster behind a comma.
 
     `kind`: topic, group, broker or client, where the name is several of them. `at`: partitions as brokers described
-    them then. InputError where nothing has the name.
+    them then. InputError where nothing has the name. Also of the results of a replay or a monitor, without `at`.
     """
     with as_input_error():
         from wirecheck.questions.subject import Subject
         from wirecheck.questions.subject_facts import Fact, sections
         from wirecheck.session.cluster_readings import Reading, read, subjects
+        from wirecheck.session.inputs import result_folder
+        from wirecheck.session.kept_subjects import need_no_time, subject_of
         from wirecheck.session.subject_findings import with_findings
         from wirecheck.session.subjects import kind_of
 
         time, subject, names = span(at), Subject(name, known(dialect)), list(map(str, paths))
+        if (folder := result_folder(tuple(names))) is not None:
+            need_no_time(folder, at)
+            subject, result = subject_of(session(), folder, name, ports)
+            of = kind_of(subject, kind)[0]
+            facts_of = with_findings(sections(subject, of), subject, of, result)
+            return {title: table_of(Fact, facts, title) for title, facts in facts_of.items()}
         reading = Reading(session(several(keylog), known(dialect)), names, ports)
         result = read(reading, subject, Source(paths, several(keylog)).tables())
         time, of = time and time.on_day_of(subject.traffic.first_ns), kind_of(subject, kind)[0]

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirecheck.streaming.store.batches import Folders
-from wirecheck.streaming.store.result_tables import BY_MINUTE, TABLES, latest_revisions
+from wirecheck.streaming.store.result_tables import BY_MINUTE, OF_GROUPS, TABLES, latest_revisions
 from wirecheck.streaming.store.run_result import LatestRows
 
 HOUR_S = 3600
@@ -193,7 +193,7 @@ def withdrawn(rows: pa.Table) -> pa.ChunkedArray:
 
 # --- results that are too old
 
-BY_FILE = ("coverage", "exchanges", "changes", *(table.name for table in BY_MINUTE))
+BY_FILE = ("coverage", "exchanges", "changes", *(table.name for table in (*BY_MINUTE, *OF_GROUPS)))
 """Their rows are old when they were written long ago: those of an open connection are written again and again."""
 BY_ROW = ("findings", "clients", "topics")
 """Theirs when their subject was seen for the last time long ago, by capture time."""

@@ -127,6 +127,48 @@ USES_BY_MINUTE = ResultTable(
     ),
     in_result=False,
 )
+GROUPS_BY_MINUTE = ResultTable(
+    "groups_by_minute",
+    "Requests of members of groups to their coordinators in each minute. Read by `wirecheck groups` and `why`.",
+    (
+        *OF_MINUTE,
+        Column("server", TEXT, "Server endpoint, ip:port."),
+        Column("connection", TEXT, "Connection: ip:port>ip:port, client first."),
+        Column("group_id", TEXT, "Group ID."),
+        Column("member_id", TEXT, "Member ID that the response gives, else that of the request; empty for none."),
+        Column("group_instance_id", TEXT, "Of a static member; else empty."),
+        Column("stated", pa.int32(), "Generation, or member epoch, of the request; -1 if it has none."),
+        Column("given", pa.int32(), "Generation, or member epoch, of the response; -1 if it has none."),
+        Column("error_code", pa.int32(), "Of the response; null without one."),
+        Column("reason", TEXT, "Why a member joins or leaves, in its own words; else empty."),
+        Column("waits", pa.bool_(), "Whether the capture ended before the response."),
+        *SEEN,
+        Column("answered", TIME, "Capture time of the last response; null without one."),
+    ),
+    in_result=False,
+)
+OFFSETS_BY_MINUTE = ResultTable(
+    "offsets_by_minute",
+    "Offsets that groups committed, and high watermarks, in each minute. Read by `wirecheck groups` and `why`.",
+    (
+        *OF_MINUTE[:-1],
+        Column("server", TEXT, "Server endpoint, ip:port."),
+        Column("group_id", TEXT, "Of a commit; null of a high watermark, as are client_id and host."),
+        Column("topic", TEXT, "Topic name, or its ID if the name is unknown."),
+        Column("topic_id", TEXT, "Topic ID; null where the message has none."),
+        Column("partition", pa.int32(), "Number of the partition."),
+        Column("last_offset", pa.int64(), "The last of the minute."),
+        *SEEN[1:],
+        Column(
+            "offsets",
+            pa.list_(pa.struct([("time", TIME), ("offset", pa.int64())])),
+            "The first of the minute, and the last of every ten seconds.",
+        ),
+    ),
+    in_result=False,
+)
+OF_GROUPS = GROUPS_BY_MINUTE, OFFSETS_BY_MINUTE
+"""Their rows are made by `group_tables.py`."""
 BY_MINUTE = REQUESTS_BY_MINUTE, ERRORS_BY_MINUTE, USES_BY_MINUTE
 """Their rows are made by `window_rows.py`."""
 CARDS = ResultTable(
@@ -174,7 +216,7 @@ CLAIMS_WITHOUT_TEXT = "claims_without_text"
 """By kind: their bytes were captured but for a text, so that they state nothing."""
 """Measures of it: by address the broker's ID and 1; administrative requests and objects without a row."""
 TABLES: Mapping[str, ResultTable] = {
-    table.name: table for table in (*JUDGED, EXCHANGES, CHANGES, *BY_MINUTE, CARDS, TOTALS)
+    table.name: table for table in (*JUDGED, EXCHANGES, CHANGES, *BY_MINUTE, *OF_GROUPS, CARDS, TOTALS)
 }
 
 

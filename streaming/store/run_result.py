@@ -204,6 +204,10 @@ class Result:
         apis.sort(key=lambda one: (one.cluster is None, one.cluster or "", one.server, key_of(one.api), one.api))
         return agreement_table(verdict or self.verdict(), topics, apis)
 
+    def last_ns(self) -> int:
+        """When anything was seen last that it lists; 0 where that is nothing."""
+        return max((row["last_seen"] for table in SPANNED for row in self.rows[table]), default=0)
+
     def totals(self) -> list[Row]:
         """The counters of the run, as the table has them."""
         return self.rows["totals"]

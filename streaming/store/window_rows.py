@@ -19,6 +19,7 @@ from wirecheck.questions.error_rows import CONNECT, REFUSED
 from wirecheck.questions.traffic import Asked, Call, Calls, Count, Refused, Rejection, Traffic, Use
 from wirecheck.questions.traffic_windows import MINUTE_NS, Minute, Windows, add_minute
 from wirecheck.streaming.store.change_rows import ways_of
+from wirecheck.streaming.store.group_tables import GROUPS, OFFSETS, group_rows, offset_rows
 from wirecheck.streaming.store.result_folder import latest_run
 from wirecheck.streaming.store.result_tables import BROKER_AT, table_of
 from wirecheck.streaming.store.run_result import Result, last, revisions
@@ -34,7 +35,7 @@ def window_rows(exchanges: Exchanges, decoded: Decoded, *, of_others: bool = Fal
     looked through for refused ones again.
     """
     windows = Windows()
-    windows.count_cell(exchanges, decoded)
+    chunk = windows.count_cell(exchanges, decoded)
     rows: dict[str, list[Row]] = {REQUESTS: [], ERRORS: [], USES: []}
     for number, minute in sorted(windows.minutes().items()):
         rows[REQUESTS] += requests(minute, number)
@@ -42,6 +43,8 @@ def window_rows(exchanges: Exchanges, decoded: Decoded, *, of_others: bool = Fal
         rows[USES] += uses(minute, number)
     if not of_others:
         rows[ERRORS] += starmap(refused, windows.refused_connections().items())
+    if chunk is not None:
+        rows |= {GROUPS: group_rows(chunk), OFFSETS: offset_rows(chunk, windows.topic_names)}
     part = "others|" if of_others else ""
     return {name: table_of(name, named(every, exchanges, part)) for name, every in rows.items() if every}
 

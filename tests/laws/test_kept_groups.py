@@ -1,0 +1,91 @@
+"""What is kept of groups comes to what one pass over the capture shows, but for what rests on points in between."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.depth import some
+from wirecheck.questions.group_rows import Groups
+from wirecheck.questions.subject import Subject
+from wirecheck.questions.subject_facts import kinds_of, sections
+from wirecheck.session.cluster_readings import Reading, group_rows
+from wirecheck.session.frame_tables import capture_frames
+from wirecheck.session.kept_subjects import groups_of, subject_of
+from wirecheck.session.local_check import checked
+from wirecheck.session.session import Session
+from wirecheck.streaming.steps.settings import Settings
+
+CAPTURES = sorted(
+    path
+    for path in (Path(__file__).parents[1] / "scenarios/captures").glob("*/capture.pcap*")
+    if "draft" not in path.parent.name
+)
+OF_ONE_CLUSTER = [path for path in CAPTURES if path.parent.name != "two-clusters-one-wire"]
+"""Equal names in two clusters are kept apart by the capture alone, and `why` says so."""
+NEEDS_CAPTURE = {"Connections", "Connections without a request, of the same hosts", "Registrations"}
+DESCRIBED = "Partitions, as brokers describe them"
+
+
+def checked_into(capture, folder):
+    settings = Settings(by_minute=True)
+    checked(
+        Session(), [str(capture)], "lab", replace(settings, judge=replace(settings.judge, agreement_rows=1))
+    ).run.write(folder)
+
+
+@pytest.mark.parametrize("capture", some(CAPTURES, each=5), ids=lambda path: path.parent.name)
+def test_groups_of_results_are_those_of_the_capture(capture, tmp_path):
+    reading, frames_of = Reading(Session(), [str(capture)]), capture_frames(Session(), [str(capture)], strict=False)
+    with frames_of as frames:
+        whole = Groups().read(frames, ())
+    checked_into(capture, tmp_path)
+    assert [*map(kept, groups_of(Session(), tmp_path).rows)] == [*map(kept, group_rows(reading, whole))]
+
+
+def kept(row):
+    """In microseconds, as tables have times; without what points of every ten seconds are too few for."""
+    times = {
+        name: None if (ns := getattr(row, name)) is None else ns // 1000 for name in ("committed_ns", "watermark_ns")
+    }
+    return replace(row, lag_seconds=None, lag_per_second=None, **times)
+
+
+@pytest.mark.parametrize("capture", some(OF_ONE_CLUSTER, each=5), ids=lambda path: path.parent.name)
+def test_a_name_is_in_results_what_it_is_in_the_capture(capture, tmp_path):
+    checked_into(capture, tmp_path)
+    with capture_frames(Session(), [str(capture)], strict=False) as frames:
+        traffic = Groups().read(frames, ())
+    names = {*traffic.groups, *traffic.traffic.topics(), *filter(None, traffic.traffic.client_ids()), "1"}
+    for name in some(sorted(names), each=7):
+        with capture_frames(Session(), [str(capture)], strict=False) as frames:
+            whole = Subject(name).read(frames, ())
+        found, _ = subject_of(Session(), tmp_path, name)
+        assert kinds_of(found) == kinds_of(whole), name
+        for kind in kinds_of(whole):
+            assert shown(sections(found, kind)) == shown(sections(whole, kind)), name
+
+
+def shown(found):
+    return {
+        title: [
+            (fact.what, fact.who, count(title, fact), us(fact.first_ns), us(fact.last_ns), words(title, fact.details))
+            for fact in facts
+        ]
+        for title, facts in found.items()
+        if title not in NEEDS_CAPTURE | {DESCRIBED}
+    }
+
+
+def count(title, fact):
+    """How many responses state an ID is not kept."""
+    return None if title == "Topic IDs" else fact.count
+
+
+def us(time_ns):
+    return None if time_ns is None else time_ns // 1000
+
+
+def words(title, details):
+    """Without since when records wait, and without which brokers still state an ID."""
+    return details.partition(" for ")[0] if title == "Offsets" else details.partition(", still stated")[0]
