@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 import click
 
 from wirecheck import colours
-from wirecheck.document import document, inner
+from wirecheck.document import PLAIN, document, inner
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -124,8 +124,10 @@ def legible(value: Any) -> Any:
 
 
 def inside(value: Any) -> Any:
+    if type(value) in PLAIN and (type(value) is not str or (value.isascii() and value.isprintable())):
+        return value  # as almost all is
     match value:
-        case str() if not (value.isascii() and value.isprintable()):
+        case str():
             return legible(value).replace("\t", "\\t").replace("\n", "\\n")
         case dict():
             return {inside(name): inside(item) for name, item in value.items()}

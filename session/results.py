@@ -76,7 +76,7 @@ def latest(session: Session, out: Path, tables: tuple[str, ...] = ()) -> "Result
         from wirecheck.streaming.store.run_result import USUAL, Result
 
         found = Result.latest(out, tables or USUAL)
-    if {*(tables or USUAL)} >= {*USUAL} and not found.rows["coverage"] and any(found.rows.values()):
+    if {*(tables or USUAL)} >= {*USUAL} and not found.rows["coverage"] and any(found.rows[name] for name in USUAL):
         from wirecheck.streaming.store.result_damage import DamagedResultError
 
         raise DamagedResultError(f"{out}/coverage", "the table has no rows, while others have")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from wirecheck.questions.subject import Subject
     from wirecheck.questions.subject_facts import Fact, Sections
-    from wirecheck.story.verdict import CardEntry, Finding
+    from wirecheck.story.verdict import CardEntry, Finding, Verdict
     from wirecheck.streaming.store.run_result import Result
 
 TITLE = "Findings"
@@ -29,7 +29,8 @@ def with_findings(
     from wirecheck.story.entries import KINDS
 
     found = with_principals(found, subject, kind, result, cluster)
-    headlines = dict(card for entry in result.verdict().entries for card in hurting(entry, subject, kind))
+    verdict = result.verdict()
+    headlines = dict(card for entry in verdict.entries for card in hurting(entry, subject, kind))
     mine = [
         one
         for one in result.findings()
@@ -37,7 +38,7 @@ def with_findings(
         if one.id in headlines or (one.kind != "visibility" and is_about(one, subject, kind))
     ]
     mine.sort(key=lambda one: (KINDS.index(one.kind), one.first_ns, one.id))
-    found = with_recreations(found, subject, kind, result, cluster)
+    found = with_recreations(found, subject, kind, verdict, cluster)
     if not mine:
         return found
     facts = sorted((fact(one, headlines.get(one.id)) for one in mine), key=lambda one: not one.wrong)
@@ -45,14 +46,14 @@ def with_findings(
 
 
 def with_recreations(
-    found: "Sections", subject: "Subject", kind: str, result: "Result", cluster: str | None
+    found: "Sections", subject: "Subject", kind: str, verdict: "Verdict", cluster: str | None
 ) -> "Sections":
     """The sections of a topic that was created again with what each of its clients did then, as the first."""
     from wirecheck.questions.subject_facts import Fact
 
     facts = [
         Fact(one.does, one.client, one.never_read or None, None, one.last_ns, one.what, one.is_lost)
-        for one in (result.verdict().recreations if kind == "topic" else ())
+        for one in (verdict.recreations if kind == "topic" else ())
         if one.topic == subject.name and cluster in {one.cluster, None}
     ]
     return {"Since it was created again": facts, **found} if facts else found

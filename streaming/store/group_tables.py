@@ -117,12 +117,14 @@ class Kept(NamedTuple):
     """Each with the server that stated it."""
 
 
+Named = Callable[[Iterable[str]], Mapping[str, str]]
+"""Names by topic ID, of topics of which some may be IDs."""
 Counted = Callable[[str, str], bool]
 """Whether requests of a host to a server count; what a proxy sends on does not."""
 
 
-def groups_in(out: Path, run: str, topics: Mapping[str, str], counts: Counted, group: str | None = None) -> Kept:
-    """`topics`: names by topic ID. `group`: of this one alone, and the ends of what it commits."""
+def groups_in(out: Path, run: str, named: Named, counts: Counted, group: str | None = None) -> Kept:
+    """`group`: of this one alone, and the ends of what it commits."""
     table = whole(out, GROUPS, run)
     offsets = whole(out, OFFSETS, run)
     if group is not None:
@@ -138,6 +140,7 @@ def groups_in(out: Path, run: str, topics: Mapping[str, str], counts: Counted, g
         else:
             found.steps.extend(steps_of(row, call))
     found.steps.sort(key=lambda step: step.asked_ns)
+    topics = named(pc.unique(offsets["topic"]).to_pylist())
     is_end = pc.is_null(offsets["group_id"])
     committed = offsets.filter(pc.invert(is_end))
     for row in newest(committed, ("group_id", "topic", "partition")):

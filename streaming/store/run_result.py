@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirecheck.decode.api_names import key_of
+from wirecheck.decode.collector_pause import collector_paused
 from wirecheck.document import document, of_row
 from wirecheck.judge.results.agreement_rows import ApiVersions, TopicStatement
 from wirecheck.judge.results.judged_tables import (
@@ -81,18 +82,22 @@ SPANNED = ("findings", "harms", "clients", "topics")
 class Result:
     """Open last revisions, by table."""
 
-    rows: dict[str, list[Row]]
+    rows: "MadeRows"
     """Without the rows `others` of topics and clients, which stand for many and describe none."""
-    others: tuple[Row, ...] = ()
-    """These, each with its table."""
     measured: tuple[Row, ...] | None = None
     """Coverage by measure and detail, where its rows need not be made for that."""
 
     @classmethod
     def read(cls, out: Path | str, run: str, tables: Collection[str] = USUAL) -> "Result":
-        """`tables`: the others are taken as empty."""
-        rows = {table: revisions(out, table, run) for table in IN_RESULT if table in tables}
-        return cls.of(rows, whole={*tables} >= CAUSES)
+        """`tables`: the others are taken as empty. Each is read when it is first asked for."""
+
+        def made(table: str) -> list[Row]:
+            if table not in IN_RESULT or table not in tables:
+                return []
+            with collector_paused():
+                return list(last(revisions(out, table, run)))
+
+        return cls(MadeRows(made, whole={*tables} >= CAUSES))
 
     @classmethod
     def latest(cls, out: Path, tables: Collection[str] = USUAL) -> "Result":
@@ -100,23 +105,9 @@ class Result:
         return cls.read(out, result_folder.latest_run(out), tables)
 
     @classmethod
-    def of(cls, rows: Mapping[str, Iterable[Row]], *, whole: bool = True) -> "Result":
-        """From all revisions, in the order of their batches. A table that is not given is empty. `whole`: the tables of
-        findings and harms are not left out.
-        """
-        return cls.of_open({table: list(last(rows.get(table, ()))) for table in IN_RESULT}, whole=whole)
-
-    @classmethod
-    def of_open(
-        cls, rows: dict[str, list[Row]], *, whole: bool = True, measured: tuple[Row, ...] | None = None
-    ) -> "Result":
-        """From the last revisions that hold."""
-        others = [{"table": table, **row} for table in BOUNDED for row in rows[table] if row.get("others") is not None]
-        for table in BOUNDED:
-            rows[table] = [row for row in rows[table] if row.get("others") is None]
-        if whole:
-            rows["findings"] += refused_without_cause(rows)
-        return cls(rows, tuple(others), measured)
+    def of(cls, rows: Mapping[str, Iterable[Row]]) -> "Result":
+        """From all revisions, in the order of their batches. A table that is not given is empty."""
+        return cls(MadeRows(lambda table: list(last(rows.get(table, ())))))
 
     def coverage(self) -> Coverage:
         """What a verdict rests on."""
@@ -165,7 +156,7 @@ class Result:
             hosts=principals,
             tables=tables_in,
             recreations=found.recreations,
-            changes=self.rows["changes"] if "changes" in self.rows or isinstance(self.rows, MadeRows) else (),
+            changes=self.rows["changes"],
         )
         return replace(found, entries=tuple(with_cards(entries(findings, every), found.harms, context)))
 
@@ -190,7 +181,8 @@ class Result:
 
     def not_kept(self, *tables: str) -> tuple[NotKept, ...]:
         """Of each table and label how many more there were than are kept; nothing where all are."""
-        return tuple(of_row(NotKept, row, count=row["others"]) for row in self.others if row["table"] in tables)
+        others = [row for table in tables for row in self.rows.others_of(table)]
+        return tuple(of_row(NotKept, row, count=row["others"]) for row in others)
 
     def statements(self) -> list[Statement]:
         """Who states, uses or rejects which disputed topic ID."""
@@ -224,6 +216,17 @@ class Result:
                 elif measure in READ:
                     counts[measure] = counts.get(measure, 0) + row["count"]
         return [ConnectionRead(**counts) for counts in by_connection.values()]
+
+
+def names_of_ids(result: Result, texts: Iterable[str | None]) -> dict[str, str]:
+    """Names by topic ID, if one of these texts may be an ID: there are as many rows as topics."""
+    if not any(text is not None and len(text) == ID_LENGTH for text in texts):
+        return {}
+    return {row["topic_id"]: row["name"] for row in result.rows["topics"] if row["topic_id"] and row["name"]}
+
+
+ID_LENGTH = 22
+"""Of a topic ID as Kafka prints it."""
 
 
 def refused_without_cause(rows: Mapping[str, list[Row]]) -> list[Row]:
@@ -293,10 +296,14 @@ def by_columns(rows: list[Row], *columns: str) -> list[Row]:
     )
 
 
-def revisions(out: Path | str, table: str, run: str) -> Iterator[Row]:
-    """Every row of a run, in the order of its batches."""
+def revisions(out: Path | str, table: str, run: str, **equal: str) -> Iterator[Row]:
+    """Every row of a run, in the order of its batches; those in which these columns, which are the same in every
+    revision, have these values.
+    """
     for part in result_folder.read(out, table, run):
         need_columns(part, table, out)
+        for column, value in equal.items():
+            part = part.filter(pc.equal(part[column], value))  # noqa: PLW2901
         for some in part.to_batches(max_chunksize=ROWS_AT_ONCE):
             try:
                 yield from rows_of(pa.Table.from_batches([some]))
@@ -336,13 +343,28 @@ SPARE_ROWS = 10_000
 
 
 class MadeRows(dict[str, list[Row]]):
-    """Rows of each table, made when they are first asked for: most answers need few tables."""
+    """Rows of each table that hold, made when they are first asked for: most answers need few tables."""
 
-    def __init__(self, made: Callable[[str], list[Row]]) -> None:
-        self.made = made
+    def __init__(self, made: Callable[[str], list[Row]], *, whole: bool = True) -> None:
+        """`whole`: the tables of findings and harms are not left out."""
+        self.made, self.whole = made, whole
+        self.others: dict[str, list[Row]] = {}
+        """By table the rows that stand for many, each with the table."""
+
+    def others_of(self, table: str) -> list[Row]:
+        """Once the table was made."""
+        _ = self[table]
+        return self.others.get(table, [])
 
     def __missing__(self, table: str) -> list[Row]:
-        return self.setdefault(table, self.made(table))
+        rows = self.made(table)
+        if table in BOUNDED:
+            self.others[table] = [{"table": table, **row} for row in rows if row.get("others") is not None]
+            rows = [row for row in rows if row.get("others") is None]
+        self[table] = rows
+        if table == "findings" and self.whole:
+            rows += refused_without_cause(self)
+        return rows
 
 
 def sums(coverage: pa.Table) -> tuple[Row, ...]:
@@ -383,7 +405,7 @@ class LatestRows:
         def made(table: str) -> list[Row]:
             return list(last(rows_of(tables[table]))) if table in tables else []
 
-        return Result.of_open(MadeRows(made), measured=sums(tables["coverage"]) if "coverage" in tables else None)
+        return Result(MadeRows(made), sums(tables["coverage"]) if "coverage" in tables else None)
 
     def write(self, out: Path | str) -> None:
         """As the tables of one run, in one batch."""

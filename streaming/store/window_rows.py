@@ -22,7 +22,7 @@ from wirecheck.streaming.store.change_rows import ways_of
 from wirecheck.streaming.store.group_tables import GROUPS, OFFSETS, group_rows, offset_rows
 from wirecheck.streaming.store.result_folder import latest_run
 from wirecheck.streaming.store.result_tables import BROKER_AT, table_of
-from wirecheck.streaming.store.run_result import Result, last, revisions
+from wirecheck.streaming.store.run_result import Result, last, names_of_ids, revisions
 
 Row = dict[str, Any]
 REQUESTS, ERRORS, USES = "requests_by_minute", "errors_by_minute", "uses_by_minute"
@@ -130,7 +130,6 @@ def traffic_in(out: Path, result: Result, since_ns: int = 0, until_ns: int = 1 <
     """What a folder of result tables keeps, of these minutes."""
     found, run = Traffic(), latest_run(out)
     ways = {(way.host, way.server) for way in ways_of(result)}
-    topics = {row["topic_id"]: row["name"] for row in result.rows["topics"] if row["topic_id"] and row["name"]}
     for row in result.totals():
         if row["measure"] == BROKER_AT:
             found.brokers[row["detail"]] = row["count"] - 1
@@ -141,8 +140,9 @@ def traffic_in(out: Path, result: Result, since_ns: int = 0, until_ns: int = 1 <
 
     def chosen(table: str) -> list[Row]:
         every = [row for row in last(revisions(out, table, run)) if since_ns - MINUTE_NS < row["time"] <= until_ns]
-        for row in every:
-            row["topic"] = topics.get(row.get("topic"), row.get("topic"))
+        topics = names_of_ids(result, {row["topic"] for row in every} if table != REQUESTS else ())
+        for row in every if topics else ():
+            row["topic"] = topics.get(row["topic"], row["topic"])
         return sorted(every, key=lambda row: (row["time"], row["first_seen"]))
 
     for row in chosen(REQUESTS):

@@ -3,7 +3,7 @@
 import pytest
 
 from wirecheck.streaming.store.result_diff import Side, at_times, differences
-from wirecheck.streaming.store.run_result import IN_RESULT, Result
+from wirecheck.streaming.store.run_result import MadeRows, Result
 from wirecheck.wording import NS_PER_S, ns_of
 
 NOON_NS = ns_of("2026-11-21T12:00:00Z")
@@ -39,7 +39,7 @@ def topic(topic_id, first=0, last=0, state="current"):
 
 
 def result(**rows):
-    return Result({table: rows.get(table, []) for table in IN_RESULT})
+    return Result(MadeRows(lambda table: rows.get(table, [])))
 
 
 def kinds(found):
