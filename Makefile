@@ -46,7 +46,7 @@ $(READY): pyproject.toml constraints.txt pins/build.txt pins/demo.txt pins/jdk.t
 	$(call step,ready)
 
 $(WORKSHOP): pins/work.txt $(READY)
-	$(call step,downloading 80 MB for those who work on it: deltalake 49$(COMMA) ruff 10 ...)
+	$(call step,downloading 105 MB for those who work on it: deltalake 49$(COMMA) duckdb 25$(COMMA) ruff 10 ...)
 	@$(PIP_INSTALL) --require-hashes --requirement pins/work.txt
 	$(PACKAGES_AS_BYTECODE)
 	@touch $@

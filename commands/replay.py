@@ -200,6 +200,7 @@ def judged(
             if found is None and out is not None:
                 query.end()  # it would go on writing there
             if found is not None:
+                note_run(out, tables, inputs)
                 shown = shown_of(found, files) if looked_into else {}
                 return found, SPARK, ends(files), busy(found, lambda: busiest(files), ports), shown
             check = checked_files(session, files, settings)
@@ -210,9 +211,18 @@ def judged(
         if out is not None:
             with writable(out):
                 check.run.write(tables)
+                note_run(out, tables, inputs)
         result = check.run.result()
         shown = shown_of(result, files) if looked_into else {}
         return result, "local", check.captured, busy(result, lambda: check.ports, ports), shown
+
+
+def note_run(out: Path | None, tables: Path, inputs: tuple[str, ...]) -> None:
+    """What was read, beside tables that are kept."""
+    if out is not None:
+        from wirecheck.streaming.store import runs
+
+        runs.note(tables, inputs)
 
 
 def shown_of(found: "Result", files: list[Path]) -> Row:

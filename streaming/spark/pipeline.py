@@ -63,4 +63,4 @@ def start(spark: SparkSession, job: Job, settings: Settings, listener: Listener,
     writer = result_folder.writer(job.out, job.run, job.tables, job.confirmed)
     sink = results(frame_rows(spark, job, settings), settings).writeStream.outputMode("append")
     sink = sink.option("checkpointLocation", f"{job.checkpoint.rstrip('/')}/{QUERY}").trigger(**AT_ONCE)
-    return sink.foreachBatch(table_sink(writer, listener, before, job.confirmed)).start()
+    return sink.foreachBatch(table_sink(writer, listener, before, job.confirmed, [job.frames])).start()

@@ -12,6 +12,7 @@ import pyarrow as pa
 from wirecheck.streaming.spark import task_load
 from wirecheck.streaming.spark.memory import release_plans
 from wirecheck.streaming.steps.tagged import Tagged
+from wirecheck.streaming.store import runs
 from wirecheck.streaming.store.result_folder import Confirmed, Writer
 from wirecheck.streaming.store.result_tables import from_ipc
 
@@ -26,9 +27,10 @@ Before = Callable[[int], None]
 
 
 def table_sink(
-    writer: Writer, listener: Listener, before: Before, confirmed: Confirmed | None
+    writer: Writer, listener: Listener, before: Before, confirmed: Confirmed | None, inputs: Iterable[str]
 ) -> "Callable[[DataFrame, int], None]":
-    """For foreachBatch: one batch of tagged rows, each to its table."""
+    """For foreachBatch: one batch of tagged rows, each to its table; with the first one, that this process began."""
+    begun = {runs.NAME: runs.started(inputs)}
 
     def write(batch: "DataFrame", batch_id: int) -> None:
         before(batch_id)
@@ -36,7 +38,8 @@ def table_sink(
         fence = confirmed() if confirmed else {}
         tables = by_table(Tagged(r.label, r.bucket, r.route, bytes(r.cell)) for r in rows)
         loads = tables.pop(task_load.ROUTE, None)
-        listener(tables, writer.write(tables, batch_id, fence), loads)
+        listener(tables, writer.write(tables | begun, batch_id, fence), loads)
+        begun.clear()
         release_plans()
 
     return write

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from wirecheck.streaming.store.result_damage import DamagedResultError
-from wirecheck.streaming.store.result_tables import TABLES
+from wirecheck.streaming.store.result_tables import RUNS, TABLES
 from wirecheck.streaming.store.storage import local
 
 PART = "part.parquet"
@@ -105,9 +105,9 @@ class Tables:
         self.places = {table: Folders(f"{out}/{table}/run={run}") for table in TABLES}
 
     def write(self, rows: Mapping[str, pa.Table], batch_id: int, fence: Mapping[str, Any] | None = None) -> bool:  # noqa: ARG002 - a folder has nowhere to keep it
-        """One batch; whether it had been written with other rows."""
-        replaced = [write(rows.get(table), place, batch_id) for table, place in self.places.items()]
-        return any(replaced)
+        """One batch; whether it had been written with other rows, but for who wrote it."""
+        replaced = {table for table, place in self.places.items() if write(rows.get(table), place, batch_id)}
+        return bool(replaced - {RUNS.name})
 
 
 def write(rows: pa.Table | None, run: Folders, batch_id: int) -> bool:

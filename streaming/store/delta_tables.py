@@ -17,7 +17,7 @@ from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Sc
 from deltalake.exceptions import CommitFailedError, TableNotFoundError
 
 from wirecheck.judge.results.result_table import TIME
-from wirecheck.streaming.store.result_tables import TABLES, latest_revisions, schema
+from wirecheck.streaming.store.result_tables import RUNS, TABLES, latest_revisions, schema
 from wirecheck.streaming.store.storage import is_local, spelled
 
 DAY, RUN, BATCH, WRITTEN = "date", "run", "batch_id", "written_at"
@@ -101,7 +101,7 @@ class DeltaTables:
                 tables = threads.map(lambda name: made(self.out, name), COLUMNS)
                 self.tables = dict(zip(COLUMNS, tables, strict=True))
             replaced = threads.map(lambda name: self.write_one(name, rows.get(name), batch_id, fence or {}), TABLES)
-            replaced_in = {name for name, one in zip(TABLES, replaced, strict=True) if one}
+            replaced_in = {name for name, one in zip(TABLES, replaced, strict=True) if one} - {RUNS.name}
         self.write_open(rows.get("findings"), batch_id, fence or {}, replaced="findings" in replaced_in)
         return bool(replaced_in)
 

@@ -196,6 +196,18 @@ CARDS = ResultTable(
     in_result=False,
 )
 """Its rows are made of a verdict (`dashboards/listed_cards.py`): no judge of one cluster label has all of them."""
+RUNS = ResultTable(
+    "runs",
+    "The runs that wrote these tables. One row per start of a run; the current run is that of the last start.",
+    (
+        *REVISION,
+        Column("started", TIME, "When a process began to write, by the clock of its machine."),
+        Column("inputs", TEXTS, "What it read: captures and folders of frames, as they were named."),
+        Column("version", TEXT, "Version of wirecheck."),
+    ),
+    in_result=False,
+)
+"""Its rows are made by `runs.py`. The column `run` of a table, or of the path of its files, is the run's ID."""
 TOTALS = ResultTable(
     "totals",
     "The monitor's counters. One row per measure and detail.",
@@ -216,7 +228,7 @@ CLAIMS_WITHOUT_TEXT = "claims_without_text"
 """By kind: their bytes were captured but for a text, so that they state nothing."""
 """Measures of it: by address the broker's ID and 1; administrative requests and objects without a row."""
 TABLES: Mapping[str, ResultTable] = {
-    table.name: table for table in (*JUDGED, EXCHANGES, CHANGES, *BY_MINUTE, *OF_GROUPS, CARDS, TOTALS)
+    table.name: table for table in (*JUDGED, EXCHANGES, CHANGES, *BY_MINUTE, *OF_GROUPS, CARDS, RUNS, TOTALS)
 }
 
 
