@@ -18,16 +18,19 @@ if TYPE_CHECKING:
     from wirecheck.story.expectations import Expectation
 
 
-URL, STORES = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://"), {"s3", "s3a", "gs", "az", "abfs", "abfss", "r2", "oss"}
+URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
 
 def place(name: str) -> Path:
-    """An input by its name; - is what is piped in. Raises InputError where nothing is, and for a URL."""
+    """An input by its name; - is what is piped in, and of an object store it is a copy. Raises InputError where nothing
+    is, and for a URL.
+    """
     if scheme := URL.match(name):
-        store = scheme[1].lower() in STORES
-        raise InputError(
-            f"{name}: {'an object store: copy it here' if store else 'a URL: download it'} and name the file"
-        )
+        from wirecheck.session.fetched import SCHEMES, fetched
+
+        if scheme[1].lower() in SCHEMES:
+            return fetched(name)
+        raise InputError(f"{name}: a URL: download it and name the file")
     if name != "-":
         return Path(name)
     if sys.stdin.isatty():
