@@ -14,7 +14,9 @@ from wirecheck.decode.api_names import WAITS
 from wirecheck.questions.traffic import GIVEN_UP, UNANSWERED, gathered, quantile_ms
 
 if TYPE_CHECKING:
-    from wirecheck.questions.traffic import Traffic
+    from collections.abc import Callable, Iterator
+
+    from wirecheck.questions.traffic import Calls, Count, Rejection, Traffic
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,20 +41,67 @@ class LatencyRow:
     """Whether the API waits by design, for data or for members of a group."""
 
 
+@dataclass(frozen=True, slots=True)
+class ApiLatencyRow:
+    """The answers to all clients' requests of one API; times in milliseconds, as in LatencyRow."""
+
+    api: str
+    clients: int
+    """Different client IDs, each at each of its addresses."""
+    count: int
+    unanswered: int
+    p50_ms: float | None
+    p99_ms: float | None
+    broker_p99_ms: float | None
+    network_p50_ms: float | None
+    waits: bool
+
+
 def latency_rows(traffic: Traffic) -> list[LatencyRow]:
     """Those that do not wait by design first; of each kind those with requests without a response, then the slowest."""
-    rows, unanswered = [], Counter[tuple[str | None, str, str]]()
-    for failure, failed in traffic.failures.items():
-        if failure.error in {UNANSWERED, GIVEN_UP}:
-            unanswered[failure.client_id, failure.host, failure.api] += failed.count
-    for (client_id, host, api), calls in gathered(traffic.calls.items(), lambda call: call[:2] + call[3:]).items():
-        half, most = (quantile_ms(calls.latencies, share) for share in (0.5, 0.99))
-        without = unanswered[client_id, host, api]
-        if half is not None or without:
-            broker, network = quantile_ms(calls.in_broker, 0.99), quantile_ms(calls.in_network, 0.5)
-            count = sum(calls.latencies.values())
-            rows.append(LatencyRow(client_id, host, api, count, without, half, most, broker, network, api in WAITS))
-    return sorted(
-        rows,
-        key=lambda row: (row.waits, not row.unanswered, -(row.p99_ms or 0.0), row.client_id or "", row.host, row.api),
-    )
+    unanswered = Counter[tuple[str | None, str, str]]()
+    for failure, failed in no_response(traffic):
+        unanswered[failure.client_id, failure.host, failure.api] += failed.count
+    of_clients = gathered(traffic.calls.items(), lambda call: (call.client_id, call.host, call.api))
+    rows = [
+        LatencyRow(client_id, host, api, *measured, api in WAITS)
+        for (client_id, host, api), calls in of_clients.items()
+        if (measured := times(calls, unanswered[client_id, host, api])) is not None
+    ]
+    return sorted(rows, key=lambda row: (*slowest(row), row.client_id or "", row.host, row.api))
+
+
+def api_latency_rows(traffic: Traffic, chosen: Callable[[str | None], bool]) -> list[ApiLatencyRow]:
+    """The same of the clients whose IDs are chosen together, one row for each API."""
+    calls_of = [(call, one) for call, one in traffic.calls.items() if chosen(call.client_id)]
+    unanswered, clients = Counter[str](), {(call.api, call.client_id, call.host) for call, _ in calls_of}
+    for failure, failed in no_response(traffic):
+        unanswered[failure.api] += failed.count if chosen(failure.client_id) else 0
+    number = Counter(api for api, *_ in clients)
+    rows = [
+        ApiLatencyRow(api, number[api], *measured, api in WAITS)
+        for api, calls in gathered(calls_of, lambda call: call.api).items()
+        if (measured := times(calls, unanswered[api])) is not None
+    ]
+    return sorted(rows, key=lambda row: (*slowest(row), row.api))
+
+
+def no_response(traffic: Traffic) -> Iterator[tuple[Rejection, Count]]:
+    return ((one, count) for one, count in traffic.failures.items() if one.error in {UNANSWERED, GIVEN_UP})
+
+
+Times = tuple[int, int, float | None, float | None, float | None, float | None]
+"""Answered, without a response, p50, p99, of the broker p99, of the network p50."""
+
+
+def times(calls: Calls, unanswered: int) -> Times | None:
+    """None where none was answered, and none should have been."""
+    half, most = (quantile_ms(calls.latencies, share) for share in (0.5, 0.99))
+    if half is None and not unanswered:
+        return None
+    broker, network = quantile_ms(calls.in_broker, 0.99), quantile_ms(calls.in_network, 0.5)
+    return sum(calls.latencies.values()), unanswered, half, most, broker, network
+
+
+def slowest(row: LatencyRow | ApiLatencyRow) -> tuple[bool, bool, float]:
+    return row.waits, not row.unanswered, -(row.p99_ms or 0.0)

@@ -8,7 +8,8 @@ import pytest
 
 import wirecheck
 from tests.judge.lab import Lab
-from wirecheck.commands.latency import milliseconds
+from wirecheck.commands.latency import cells_of_times, milliseconds
+from wirecheck.questions.latency_rows import ApiLatencyRow
 
 
 @pytest.fixture
@@ -61,3 +62,33 @@ def test_json_csv_and_the_library_have_the_same_rows(run, slow):
 @pytest.mark.parametrize(("time_ms", "text"), [(None, "-"), (0.04, "0.0 ms"), (23.71, "23.7 ms"), (1234.5, "1,234 ms")])
 def test_times_are_short(time_ms, text):
     assert milliseconds(time_ms) == text
+
+
+def test_by_api_all_clients_of_an_api_are_one_row(run, slow):
+    rows = [json.loads(line) for line in run("latency", slow, "--by", "api", "--format", "json").stdout.splitlines()]
+    assert [(row["api"], row["clients"], row["count"], row["waits"]) for row in rows] == [
+        ("Produce", 1, 200, False),
+        ("Fetch", 1, 1, True),
+    ]
+    with_brokers = run("latency", slow, "--by", "api", "--brokers", "--format", "json").stdout
+    assert "Metadata" in with_brokers
+    shown = run("latency", slow, "--by", "api")
+    assert [line.split()[0] for line in shown.stdout.splitlines()] == ["REQUEST", "Produce"]
+    assert "1 API; 1 that wait (--all) not shown" in shown.stderr
+
+
+def test_results_have_the_same_by_api(run, slow, tmp_path):
+    run("replay", slow, "--out", tmp_path / "verdict")
+    of_capture, of_results = (
+        run("latency", one, "--by", "api", "--format", "json").stdout for one in (slow, tmp_path / "verdict")
+    )
+    assert of_capture == of_results != ""
+
+
+def test_a_p99_of_few_answers_is_dim():
+    roles = {count: dict(cells_of_times(row(count)))["8.0 ms"] for count in (99, 100)}
+    assert roles == {99: "time", 100: "latency"}
+
+
+def row(count):
+    return ApiLatencyRow("Produce", 1, count, 0, 1.0, 8.0, None, None, waits=False)
