@@ -157,6 +157,7 @@ def error_page(number: int) -> str:
         "",
         *([f"{meaning.means}  "] if meaning else []),
         *([f"What to do: {meaning.action}  "] if meaning else []),
+        *usual_causes(error.name),
         f"{retry}  ",
         f"Who gets it in a capture: `wirecheck explain {number} INPUT`  ",
         "See it there: `wirecheck decode INPUT --error`",
@@ -164,6 +165,15 @@ def error_page(number: int) -> str:
     ]
     lines += ["Checks that name it:", "", *(f"    {check_line(check)}" for check in checks)]
     return "\n".join(lines if checks else [*lines[:-3], "", "No check names it."])
+
+
+def usual_causes(error: str) -> list[str]:
+    """A numbered list; nothing for errors that are seldom seen."""
+    from wirecheck.judge.checks.error_meanings import error_causes
+
+    found = error_causes().get(error, ())
+    numbered = [f"{place}. {cause}" for place, cause in enumerate(found, 1)]
+    return ["", "Usual causes:", "", *numbered, ""] if found else []
 
 
 def draft_error_page(number: int) -> str:

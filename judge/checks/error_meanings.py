@@ -32,6 +32,13 @@ def error_meanings() -> Mapping[str, ErrorMeaning]:
     return {name: meaning for (name, api), meaning in by_api().items() if api == NONE}
 
 
+@cache
+def error_causes() -> Mapping[str, tuple[str, ...]]:
+    """By name the three usual causes of the errors that are seen most, the most usual first."""
+    lines = Path(__file__).with_name("error_causes.tsv").read_text("ascii").splitlines()[1:]
+    return {name: tuple(causes) for name, *causes in (line.split("\t") for line in lines)}
+
+
 def meaning_of(error: str, api: str) -> ErrorMeaning | None:
     """What an error means in the answer to this API."""
     return by_api().get((error, api)) or by_api().get((error, NONE))

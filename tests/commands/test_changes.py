@@ -175,8 +175,8 @@ def test_the_library_reads_results(audit, results):
 @pytest.mark.parametrize(("asked", "line"), [
     (("changes", "RESULTS", "AUDIT"), "not both"),
     (("changes", "RESULTS", "--port", "9092"), "--port takes pcaps and folders of frames"),
-    (("groups", "RESULTS"), "this command reads pcaps and folders of frames"),
-    (("why", "songs", "RESULTS"), "this command reads pcaps and folders of frames"),
+    (("decode", "RESULTS"), "this command reads pcaps and folders of frames"),
+    (("why", "songs", "RESULTS", "--at", "00:20"), "--at takes pcaps and folders of frames"),
 ])  # fmt: skip
 def test_what_results_cannot_answer_is_one_line(run, audit, results, asked, line):
     ended = run(*({"RESULTS": results, "AUDIT": audit}.get(word, word) for word in asked))

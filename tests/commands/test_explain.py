@@ -14,7 +14,9 @@ import pytest
 
 from tests.commands.conftest import EXAMPLE, ROOT
 from tests.depth import some
+from wirecheck.decode import schemas
 from wirecheck.judge.checks.catalogue import CHECKS
+from wirecheck.judge.checks.error_meanings import error_causes, error_meanings
 
 PAINT = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -124,3 +126,15 @@ def test_what_is_no_error_is_refused_with_those_like_it(run, said, close):
     assert result.stderr.startswith(
         f"wirecheck: {said}: no such check or error; {'close to it: ' * bool(close)}{close}"
     )
+
+
+def test_errors_that_are_seen_most_have_three_usual_causes(run):
+    causes = error_causes()
+    assert len(causes) >= 40
+    assert {*causes} <= {error.name for error in schemas.errors().values()} & {*error_meanings()}
+    assert all(len(three) == len(set(three)) == 3 for three in causes.values())
+    assert all(cause.endswith(".") for three in causes.values() for cause in three)
+    printed = run("explain", "UNKNOWN_TOPIC_ID").stdout
+    numbered = [f"{place}. {cause}" for place, cause in enumerate(causes["UNKNOWN_TOPIC_ID"], 1)]
+    assert "\n".join(["Usual causes:", "", *numbered]) in printed
+    assert "Usual causes" not in run("explain", "DUPLICATE_RESOURCE").stdout

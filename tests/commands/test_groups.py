@@ -1,6 +1,7 @@
 """`wirecheck groups`: state, members, rebalances and lag, and a question mark for what was not seen."""
 
 import json
+import shutil
 
 import pytest
 
@@ -233,3 +234,41 @@ def test_a_commit_beyond_a_later_end_is_said(tmp_path):
     fetch(talk, 30, 0, 20)
     row = listed_group(lab, tmp_path)
     assert lag(row) == "0 (1 partition beyond the end)"
+
+
+def test_results_answer_as_the_capture_does(run, capture, tmp_path):
+    run("replay", capture, "--out", tmp_path / "verdict")
+    of_capture, of_results = (
+        [json.loads(line) for line in run("groups", one, "--format", "json").stdout.splitlines()]
+        for one in (capture, tmp_path / "verdict")
+    )
+    rests_on_points = {"lag_seconds", "lag_per_second"}
+    for rows in (of_capture, of_results):
+        assert len(rows) == 4
+        for row in rows:
+            for name in rests_on_points:
+                row.pop(name)
+    assert of_results == of_capture
+    ended = run("groups", tmp_path / "verdict", "--group", "stedy")
+    assert (ended.exit_code, ended.stderr) == (2, "wirecheck: no group stedy was seen; close to it: steady\n")
+    assert [row.group for row in wirecheck.groups(tmp_path / "verdict")] == [row["group"] for row in of_capture]
+    assert [*wirecheck.why("steady", tmp_path / "verdict")] == [*wirecheck.why("steady", capture)]
+
+
+def test_results_without_the_table_do_not_answer_with_none(run, capture, tmp_path):
+    run("replay", capture, "--out", tmp_path / "verdict")
+    shutil.rmtree(tmp_path / "verdict/groups_by_minute")
+    for command in (("groups",), ("why", "steady")):
+        ended = run(*command, tmp_path / "verdict")
+        assert (ended.exit_code, ended.stdout) == (2, "")
+        assert "has no table groups_by_minute: an earlier version of wirecheck wrote it" in ended.stderr
+
+
+def test_results_without_groups_have_none(run, tmp_path):
+    lab = Lab()
+    fetch(lab.talk(client_id="reader", host="10.0.0.9"), 1, 0, 7)
+    (tmp_path / "alone.pcap").write_bytes(lab.pcap())
+    run("replay", tmp_path / "alone.pcap", "--out", tmp_path / "verdict")
+    ended = run("groups", tmp_path / "verdict")
+    assert (ended.exit_code, ended.stdout) == (0, "")
+    assert ended.stderr.startswith("0 groups; 2 messages")

@@ -39,7 +39,7 @@ def topic(topic_id, first=0, last=0, state="current"):
 
 
 def result(**rows):
-    return Result(MadeRows(lambda table: rows.get(table, [])))
+    return Result(MadeRows(lambda table: rows.get(table, []), whole=False))
 
 
 def kinds(found):
