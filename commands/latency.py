@@ -86,8 +86,8 @@ def latency(
             hidden = {"of brokers (--brokers)": len(found) - len(mine), "that wait (--all)": len(mine) - len(shown)}
             note_hidden(plural(len(shown), "row"), hidden, basis)
 
-    wanted = show_apis if asked["by"] == "api" else show
-    show_traffic(inputs, ports, (asked["since"], asked["until"]), wanted, strict=strict)
+    shown_so = show_apis if asked["by"] == "api" else show
+    show_traffic(inputs, ports, (asked["since"], asked["until"]), shown_so, strict=strict)
 
 
 def is_chosen(row: "LatencyRow", asked: dict[str, Any]) -> bool:

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from wirecheck.cli import main
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[3]
 SECTION = (ROOT / "tools/reading_tables.md").read_text(encoding="utf-8").partition("### Views without")[2]
 VIEWS, ASKED = re.findall(r"```sql\n(.*?)```", SECTION.partition("\n### ")[0], re.DOTALL)
 EXAMPLE, OTHER = (ROOT / f"examples/{name}/capture.pcap.gz" for name in ("zk39-inconsistent-id", "kraft4-stale-broker"))
