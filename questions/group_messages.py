@@ -129,13 +129,57 @@ class Watermark(NamedTuple):
 
 def steps(chunk: Chunk, group: str | None = None) -> list[Step]:
     """In order of time; of one group if it is named."""
-    return sorted(step for api in STATED for step in of_api(chunk, api, group))
+    return sorted(
+        step for api in STATED for step in of_api(chunk, api, rows_of(chunk.tables(keys()[api], REQUEST)[""], group))
+    )
 
 
-def of_api(chunk: Chunk, api: str, group: str | None) -> Iterator[Step]:
+def counted_steps(chunk: Chunk, width_ns: int) -> Iterator[tuple[Step, int]]:
+    """All steps, each with how many it stands for: of heartbeats that are alike in a time of this width the first and
+    the last.
+    """
+    for api in STATED:
+        header = chunk.tables(keys()[api], REQUEST)[""]
+        if api == "Heartbeat" or api in HEARTBEATS:
+            rows, counts = alike(chunk, api, width_ns)
+            yield from zip(of_api(chunk, api, rows), counts, strict=True)
+        else:
+            yield from ((step, 1) for step in of_api(chunk, api, rows_of(header, None)))
+
+
+def alike(chunk: Chunk, api: str, width_ns: int) -> tuple[Ints, list[int]]:
+    """The first and the last row of those that are alike, and how many each stands for."""
+    header, answers = chunk.tables(keys()[api], REQUEST)[""], chunk.tables(keys()[api], RESPONSE)[""]
+    exchange = chunk.exchange_of[header.message]
+    if not len(exchange):
+        return exchange, []
+    exchanges, answer, asked_ns = chunk.exchanges, answers_to(chunk, exchange, answers), chunk.asked_ns[exchange]
+    texts = [header[name] for name in ("group_id", "member_id", INSTANCE.get(api)) if name in header.names]
+    stated = [answers[name] for name in (GIVEN.get(api), "error_code") if name in answers.names and len(answers)]
+    parts = [
+        asked_ns // width_ns,
+        exchanges.connection[exchanges.first[exchange]],
+        chunk.party[exchange],
+        exchanges.outcome[exchange],
+        header[STATED[api]],
+        answer >= 0,
+        *(column.codes()[0] for column in texts),
+        *(np.where(answer >= 0, column[answer], 0) for column in stated),
+    ]
+    if "member_id" in answers.names and len(answers):  # a new member is given its ID
+        parts.append(np.where(answer >= 0, answers["member_id"].codes()[0][answer], -1))
+    order = np.lexsort((asked_ns, *parts))
+    new = np.logical_or.reduce([np.diff(part[order]) != 0 for part in parts])
+    begins, ends_at = np.r_[0, np.flatnonzero(new) + 1], np.r_[np.flatnonzero(new), len(order) - 1]
+    several = ends_at > begins
+    rows = np.concatenate([order[begins], order[ends_at[several]]])
+    return rows, [*np.where(several, ends_at - begins, 1).tolist(), *([1] * int(several.sum()))]
+
+
+def of_api(chunk: Chunk, api: str, rows: Ints) -> Iterator[Step]:
+    """Of these requests, one each."""
     there, answers = chunk.tables(keys()[api], REQUEST), chunk.tables(keys()[api], RESPONSE)[""]
     header = there[""]
-    rows = rows_of(header, group)
     exchange = chunk.exchange_of[header.message[rows]]
     answer = answers_to(chunk, exchange, answers)
 
@@ -150,8 +194,9 @@ def of_api(chunk: Chunk, api: str, group: str | None) -> Iterator[Step]:
         return found
 
     given = GIVEN.get(api)
-    columns = (
-        exchange.tolist(),
+    columns: tuple[Any, ...] = (
+        whose(chunk, exchange),
+        (chunk.exchanges.outcome[exchange] == PENDING).tolist(),
         asked("group_id", ""),
         asked("member_id", ""),
         answered("member_id" if given else None, ""),
@@ -161,22 +206,14 @@ def of_api(chunk: Chunk, api: str, group: str | None) -> Iterator[Step]:
         asked("reason" if api == "JoinGroup" else None, ""),
         asked(INSTANCE.get(api), ""),
     )
-    for row, index, name, member, new, stated, given_now, error, reason, instance in zip(
+    for row, who, is_open, name, member, new, stated, given_now, error, reason, instance in zip(
         rows.tolist(), *columns, strict=True
     ):
         why = "" if (reason or "").startswith(GIVEN_ID) else reason or ""
-        is_open = bool(chunk.exchanges.outcome[index] == PENDING)
-        step = Step(
-            *whose(chunk, index),
-            name or "",
-            new or member or "",
-            stated,
-            given_now,
-            error,
-            why,
-            instance or "",
-            is_open,
-        )
+        named = name or "", new or member or ""
+        asked_ns, index, call, connection, answered_ns = who
+        begun = Step(asked_ns, index, call, connection, answered_ns, *named, stated, given_now, error, why)
+        step = begun._replace(instance=instance or "", is_open=is_open)
         members = there.get("members", header)
         inside = np.flatnonzero(members.parent == row).tolist() if api == "LeaveGroup" else []
         for one in inside:
@@ -185,13 +222,27 @@ def of_api(chunk: Chunk, api: str, group: str | None) -> Iterator[Step]:
             yield step
 
 
-def whose(chunk: Chunk, index: int) -> tuple[int, int, Call, str, int | None]:
-    """Of an exchange when it was asked, its place, who asked whom, on which connection, and when it was answered."""
-    exchanges, call = chunk.exchanges, chunk.call(index)
-    response = int(exchanges.response[index])
-    answered_ns = int(exchanges.ts_ns[response]) if response >= 0 else None
-    name = exchanges.connections[int(exchanges.connection[exchanges.first[index]])].name
-    return int(chunk.asked_ns[index]), index, call, name, answered_ns
+Whose = tuple[int, int, "Call", str, int | None]
+
+
+def whose(chunk: Chunk, exchange: Ints) -> Iterator[Whose]:
+    """Of each of these exchanges when it was asked, its place, who asked whom, on which connection, and when it was
+    answered.
+    """
+    exchanges, response = chunk.exchanges, chunk.exchanges.response[exchange]
+    answered_ns = np.where(response >= 0, exchanges.ts_ns[response], -1).tolist()
+    connection = exchanges.connection[exchanges.first[exchange]]
+    parts = chunk.party[exchange], connection, chunk.api[exchange]
+    calls: dict[tuple[int, ...], Call] = {}
+    for asked_ns, index, answered, *key in zip(
+        chunk.asked_ns[exchange].tolist(),
+        exchange.tolist(),
+        answered_ns,
+        *(part.tolist() for part in parts),
+        strict=True,
+    ):
+        call = calls.get(tuple(key)) or calls.setdefault(tuple(key), chunk.call(index))
+        yield asked_ns, index, call, exchanges.connections[key[1]].name, None if answered < 0 else answered
 
 
 def commits(chunk: Chunk, topic_names: Mapping[bytes, str], group: str | None = None) -> Iterator[Committed]:

@@ -24,8 +24,8 @@ from wirecheck.questions.group_messages import (
     Watermark,
     acknowledged,
     commits,
+    counted_steps,
     ends,
-    steps,
 )
 from wirecheck.questions.traffic import Call, Chunk
 from wirecheck.questions.traffic_windows import MINUTE_NS
@@ -44,22 +44,27 @@ ALL_OF = 8
 def group_rows(chunk: Chunk) -> list[Row]:
     """Of `groups_by_minute`: what is alike in a minute is one row."""
     found: dict[tuple[Any, ...], Row] = {}
-    for one in steps(chunk):
+    for one, count in counted_steps(chunk, MINUTE_NS):
         more = {"error_code": one.error, "reason": one.reason, "waits": one.is_open}
         generations = {"stated": one.stated, "given": one.given}
         row = {"member_id": one.member, "group_instance_id": one.instance, **generations, **more}
-        add_row(found, one.call, one.asked_ns, one.answered_ns, group_id=one.group, connection=one.connection, **row)
+        times = one.asked_ns, one.answered_ns
+        add_row(found, count, one.call, times, group_id=one.group, connection=one.connection, **row)
     for name, call, time_ns in acknowledged(chunk):
         row = {"connection": "", "member_id": "", "group_instance_id": "", "stated": -1, "given": -1}
-        add_row(found, call, time_ns, None, group_id=name, error_code=None, reason="", waits=False, **row)
+        add_row(found, 1, call, (time_ns, None), group_id=name, error_code=None, reason="", waits=False, **row)
     return [*found.values()]
 
 
-def add_row(found: dict[tuple[Any, ...], Row], call: Call, asked_ns: int, answered_ns: int | None, **row: Any) -> None:
+def add_row(
+    found: dict[tuple[Any, ...], Row], count: int, call: Call, times: tuple[int, int | None], **row: Any
+) -> None:
+    """`times`: asked and answered."""
+    asked_ns, answered_ns = times
     key = asked_ns // MINUTE_NS, *call, *row.values()
     begun = {"time": key[0] * MINUTE_NS, **call._asdict(), **row, "count": 0, "first_seen": asked_ns}
     one = found.setdefault(key, begun)
-    one["count"] += 1
+    one["count"] += count
     one["first_seen"] = min(one["first_seen"], asked_ns)
     one["last_seen"] = max(one.get("last_seen", 0), asked_ns)
     one["answered"] = max(filter(None, (one.get("answered"), answered_ns)), default=None)
