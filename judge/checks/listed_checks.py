@@ -89,7 +89,7 @@ def document() -> str:
         *(f"- **{status}**: {meaning}." for status, meaning in STATUSES.items()),
         "",
         "Only CLU002 considers traffic from hosts that were never authorized. For exceptions, see",
-        "[docs/limits.md](docs/limits.md#what-an-unauthenticated-host-can-cause).",
+        "[docs/limits.md](docs/limits.md#what-can-an-unauthenticated-host-cause).",
         "",
         "| code | name | kind | status | detects |",
         "|---|---|---|---|---|",
