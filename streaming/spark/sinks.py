@@ -29,8 +29,10 @@ Before = Callable[[int], None]
 def table_sink(
     writer: Writer, listener: Listener, before: Before, confirmed: Confirmed | None, inputs: Iterable[str]
 ) -> "Callable[[DataFrame, int], None]":
-    """For foreachBatch: one batch of tagged rows, each to its table; with the first one, that this process began."""
-    begun = {runs.NAME: runs.started(inputs)}
+    """For foreachBatch: one batch of tagged rows, each to its table; with the first two, that this process began: the
+    first one may repeat the last of an earlier process, and is then left as it is.
+    """
+    begun, first = {runs.NAME: runs.started(inputs)}, list[int]()
 
     def write(batch: "DataFrame", batch_id: int) -> None:
         before(batch_id)
@@ -38,8 +40,9 @@ def table_sink(
         fence = confirmed() if confirmed else {}
         tables = by_table(Tagged(r.label, r.bucket, r.route, bytes(r.cell)) for r in rows)
         loads = tables.pop(task_load.ROUTE, None)
-        listener(tables, writer.write(tables | begun, batch_id, fence), loads)
-        begun.clear()
+        first[:] = first or [batch_id]
+        more = begun if batch_id <= first[0] + 1 else {}
+        listener(tables, writer.write(tables | more, batch_id, fence), loads)
         release_plans()
 
     return write

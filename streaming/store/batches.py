@@ -106,8 +106,10 @@ class Tables:
 
     def write(self, rows: Mapping[str, pa.Table], batch_id: int, fence: Mapping[str, Any] | None = None) -> bool:  # noqa: ARG002 - a folder has nowhere to keep it
         """One batch; whether it had been written with other rows, but for who wrote it."""
-        replaced = {table for table, place in self.places.items() if write(rows.get(table), place, batch_id)}
-        return bool(replaced - {RUNS.name})
+        kept = {RUNS.name} if self.places[RUNS.name].rows(batch_id) is not None else set()
+        places = [(table, place) for table, place in self.places.items() if table not in kept]
+        replaced = [write(rows.get(table), place, batch_id) for table, place in places]
+        return any(replaced)
 
 
 def write(rows: pa.Table | None, run: Folders, batch_id: int) -> bool:

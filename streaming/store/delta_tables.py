@@ -101,7 +101,7 @@ class DeltaTables:
                 tables = threads.map(lambda name: made(self.out, name), COLUMNS)
                 self.tables = dict(zip(COLUMNS, tables, strict=True))
             replaced = threads.map(lambda name: self.write_one(name, rows.get(name), batch_id, fence or {}), TABLES)
-            replaced_in = {name for name, one in zip(TABLES, replaced, strict=True) if one} - {RUNS.name}
+            replaced_in = {name for name, one in zip(TABLES, replaced, strict=True) if one}
         self.write_open(rows.get("findings"), batch_id, fence or {}, replaced="findings" in replaced_in)
         return bool(replaced_in)
 
@@ -113,6 +113,8 @@ class DeltaTables:
                 if known is None or known < batch_id:
                     if rows is not None:
                         self.append(table, rows, batch_id, fence)
+                    return False
+                if name == RUNS.name:  # another process wrote this batch
                     return False
                 return self.replace(table, name, rows, batch_id, fence)
             except CommitFailedError:
