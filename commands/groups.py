@@ -42,12 +42,13 @@ def groups(
 ) -> None:
     """List groups with their members, state, rebalances and lag, as of the end of the capture; most lag first.
 
-    LAG is between the last commit and the last high watermark that were seen of each partition; ? where no partition
-    has both. Beside it stand the partitions that it is about, where these are not all. BEHIND is how long the record
-    that has waited longest has been there, as far as the capture shows; TREND is how the lag grew in the last minute.
-    COMMIT and WATERMARK are the ages of the last commit, or of the last accepted record of a share group, and of the
-    oldest high watermark. If INPUT has several clusters, a column shows each group's cluster. `wirecheck why GROUP`
-    shows members, rebalances and offsets of one group.
+    LAG is between the last commit and the end that were seen of each partition; ? where no partition has both. The end
+    is the last high watermark, or what a writer was granted with acks=all since. Beside it stand the partitions that
+    it is about, where these are not all. BEHIND is how long the record that has waited longest has been there, as far
+    as the capture shows; TREND is how the lag grew in the last minute. COMMIT and WATERMARK are the ages of the last
+    commit, or of the last accepted record of a share group, and of the oldest of these ends. If INPUT has several
+    clusters, a column shows each group's cluster. `wirecheck why GROUP` shows members, rebalances and offsets of one
+    group.
 
     INPUT is one or more pcaps or folders of frames, or the --out folder of a replay or a monitor. There, BEHIND and
     TREND are computed from a point every ten seconds.

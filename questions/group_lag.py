@@ -1,14 +1,19 @@
 """How far a group's commits are behind the ends of the partitions, since when, and whether that grows.
 
-Rule: only what was seen counts. A partition that no client fetched has no high watermark, and no lag. Of a topic that
+Rule: only what was seen counts. A partition that no client read, and none wrote with acks=all, has no end and no lag.
+Of a topic that
 was deleted and created again only what belongs to the newest counts: brokers delete the offsets of a deleted topic.
 """
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import repeat
 from typing import NamedTuple
 
+from wirecheck.questions.group_messages import Watermark
 from wirecheck.wording import NS_PER_S
 
 MOST_POINTS = 32
@@ -20,7 +25,7 @@ TREND_NS, SHORTEST_TREND_NS = 60 * NS_PER_S, 10 * NS_PER_S
 class History:
     """An offset of a partition over time: what a group committed, or the high watermark."""
 
-    __slots__ = ("born_ns", "former", "offsets", "times", "topic_id")
+    __slots__ = ("born_ns", "former", "offsets", "stated_ns", "times", "topic_id")
 
     def __init__(self) -> None:
         self.times, self.offsets = array("q"), array("q")
@@ -29,8 +34,11 @@ class History:
         self.former: set[bytes] = set()
         self.born_ns = 0
         """When it took another one's place."""
+        self.stated_ns = 0
+        """When it was stated last as it is, and not as the least that it may be."""
 
-    def add(self, time_ns: int, offset: int, topic_id: bytes = b"") -> None:
+    def add(self, time_ns: int, offset: int, topic_id: bytes = b"", *, is_least: bool = False) -> None:
+        """`is_least`: it may be more, so that less than is known says nothing."""
         if topic_id in self.former:
             return
         if topic_id and topic_id != self.topic_id:
@@ -38,7 +46,11 @@ class History:
                 self.former.add(self.topic_id)
                 self.born_ns = time_ns
                 del self.times[:], self.offsets[:]
+                self.stated_ns = 0
             self.topic_id = topic_id
+        if is_least and self.offsets and offset <= self.offsets[-1]:
+            return
+        self.stated_ns = self.stated_ns if is_least else max(self.stated_ns, time_ns)
         at = bisect_right(self.times, time_ns)
         self.times.insert(at, time_ns)
         self.offsets.insert(at, offset)
@@ -71,6 +83,37 @@ class History:
         return self.times[at - 1] + (lasted * (offset - before) // grown if grown > 0 else lasted)
 
 
+@dataclass
+class Reached:
+    """How far one partition reaches."""
+
+    stated: History = field(default_factory=History)
+    """By high watermarks, and by writes of a topic ID."""
+    written: History = field(default_factory=History)
+    """By writes of a name: of the topic that is there now, if the name had no other."""
+
+    def add(self, end: Watermark) -> None:
+        history = self.written if end.is_least and not end.topic_id else self.stated
+        history.add(end.time_ns, end.offset, end.topic_id, is_least=end.is_least)
+
+    def end(self, *, had_several: bool) -> History | None:
+        """`had_several`: the name had several topic IDs."""
+        if had_several or not self.written.times:
+            return self.stated if self.stated.times else None
+        whole = History()
+        points = [*zip(self.stated.times, self.stated.offsets, repeat(False), strict=False)]
+        points += zip(self.written.times, self.written.offsets, repeat(True), strict=False)
+        for time_ns, offset, is_least in sorted(points):
+            whole.add(time_ns, offset, self.stated.topic_id, is_least=is_least)
+        whole.born_ns, whole.stated_ns = self.stated.born_ns, self.stated.stated_ns
+        return whole
+
+
+def of_several(topic_names: Mapping[bytes, str]) -> set[str]:
+    """Names of more than one topic ID."""
+    return {name for name, count in Counter(topic_names.values()).items() if count > 1}
+
+
 class Behind(NamedTuple):
     """One partition of a group."""
 
@@ -91,8 +134,8 @@ class Behind(NamedTuple):
     @property
     def is_ahead(self) -> bool:
         """Whether the commit is beyond an end that was stated later."""
-        (committed_ns, offset), (end_ns, end) = self.committed.last, self.end.last
-        return offset > end and end_ns > committed_ns
+        (committed_ns, offset), (_, end) = self.committed.last, self.end.last
+        return offset > end and self.end.stated_ns > committed_ns
 
     @property
     def since_ns(self) -> int:

@@ -48,6 +48,8 @@ ACKNOWLEDGING = ("ShareFetch", "ShareAcknowledge")
 ACKNOWLEDGED = "topics.partitions.acknowledgement_batches.acknowledge_types"
 GAP, RELEASE = 0, 2
 """Acknowledgement types of KIP-932 that are no progress: there is no record, or it is given back."""
+WRITTEN = "responses.partition_responses."
+ACKS_ALL = -1
 COLUMNS: Selection = (
     ("JoinGroup", "request", ("group_id", "member_id", INSTANCE["JoinGroup"], "reason")),
     ("JoinGroup", "response", ("generation_id", "member_id", "error_code")),
@@ -65,6 +67,8 @@ COLUMNS: Selection = (
     *((api, "request", ("topics.topic_id",)) for api in COMMITS[:1]),
     *((api, "response", (PARTITION, "topics.partitions.error_code")) for api in COMMITS),
     ("Fetch", "response", ("responses.partitions.partition_index", "responses.partitions.high_watermark")),
+    ("Produce", "request", ("acks",)),
+    ("Produce", "response", (WRITTEN + "index", WRITTEN + "base_offset", WRITTEN + "error_code")),
     ("Metadata", "response", ("cluster_id",)),
 )  # fmt: skip
 
@@ -120,11 +124,19 @@ class Committed(NamedTuple):
 
 
 class Watermark(NamedTuple):
+    """How far a partition reached at a time."""
+
     place: Place
     offset: int
     time_ns: int
     topic_id: bytes
     """Empty where the response has the topic's name alone."""
+    api: str = "Fetch"
+    """Which stated it. Of a Produce that was granted with acks=all the end is this, or beyond."""
+
+    @property
+    def is_least(self) -> bool:
+        return self.api != "Fetch"
 
 
 def steps(chunk: Chunk, group: str | None = None) -> list[Step]:
@@ -285,8 +297,10 @@ def refusals(chunk: Chunk, key: int) -> set[tuple[int, int]]:
 
 
 class Ends(NamedTuple):
-    """High watermarks as Fetch responses state them, a column each."""
+    """How far partitions reach, as the responses of one API state it, a column each."""
 
+    api: str
+    """Fetch: high watermarks. Produce: base offsets and one more, of writes that were granted with acks=all."""
     texts: list[str]
     """Names of topics."""
     named: list[bytes]
@@ -308,30 +322,59 @@ class Ends(NamedTuple):
         return order[np.r_[True, new]], order[np.r_[new, True]]
 
 
-def ends(chunk: Chunk, topic_names: Mapping[bytes, str]) -> Ends | None:
-    """None where there are none."""
+def ends(chunk: Chunk, topic_names: Mapping[bytes, str]) -> Iterator[Ends]:
+    """High watermarks, and what writers were granted: if no reader is answered, that alone shows that a log grows."""
     there = chunk.tables(keys()["Fetch"], RESPONSE)
     topics, parts = there["responses"], there["responses.partitions"]
     rows = np.flatnonzero(parts["high_watermark"] >= 0) if len(parts) else np.zeros(0, np.int64)
-    if not len(rows):
-        return None
-    codes, texts = topic_codes(topics, "topic", "topic_id", topic_names)
-    ids, named = ids_of(topics)
+    if len(rows):
+        place = parts["partition_index"][rows], parts["high_watermark"][rows]
+        yield ends_of("Fetch", chunk, (topics, parts, rows), place, ("topic", topic_names))
+    there = chunk.tables(keys()["Produce"], RESPONSE)
+    topics, parts = there["responses"], there["responses.partition_responses"]
+    rows = granted_to_all(chunk, parts) if len(parts) else np.zeros(0, np.int64)
+    if len(rows):
+        place = parts["index"][rows], parts["base_offset"][rows] + 1
+        yield ends_of("Produce", chunk, (topics, parts, rows), place, ("name", topic_names))
+
+
+def granted_to_all(chunk: Chunk, parts: Table) -> Ints:
+    """The rows of writes that all replicas in sync have."""
+    header = chunk.tables(keys()["Produce"], REQUEST)[""]
+    to_all = np.zeros(len(chunk.exchanges), np.bool_)
+    if len(header):
+        to_all[chunk.exchange_of[header.message[header["acks"] == ACKS_ALL]]] = True
+    granted = (parts["error_code"] == 0) & (parts["base_offset"] >= 0)
+    return np.flatnonzero(granted & to_all[chunk.exchange_of[parts.message]])
+
+
+def ends_of(
+    api: str,
+    chunk: Chunk,
+    found: tuple[Table, Table, Ints],
+    numbers: tuple[Ints, Ints],
+    named: tuple[str, Mapping[bytes, str]],
+) -> Ends:
+    """`found`: topics, their partitions, and which rows of these; `numbers`: partition and offset of each; `named`: the
+    column of names, and the names of IDs.
+    """
+    (topics, parts, rows), (name, topic_names) = found, named
+    codes, texts = topic_codes(topics, name, "topic_id", topic_names)
+    ids, raw = ids_of(topics)
     row_of_topic, message = parts.parent[rows], parts.message[rows]
-    numbers = codes[row_of_topic], ids[row_of_topic], parts["partition_index"][rows], parts["high_watermark"][rows]
-    return Ends(texts, named, *numbers, chunk.exchanges.ts_ns[message], chunk.server[chunk.exchange_of[message]])
+    times = chunk.exchanges.ts_ns[message], chunk.server[chunk.exchange_of[message]]
+    return Ends(api, texts, raw, codes[row_of_topic], ids[row_of_topic], *numbers, *times)
 
 
-def watermarks(chunk: Chunk, topic_names: Mapping[bytes, str]) -> Iterator[Watermark]:
-    """Of each partition the last one of each second, in order of time."""
-    found = ends(chunk, topic_names)
-    if found is None:
-        return
-    _, last = found.runs(found.time_ns // NS_PER_S, found.topic_id, found.partition, found.topic)
-    last = last[np.argsort(found.time_ns[last], kind="stable")]
-    columns = found.topic[last], found.partition[last], found.offset[last], found.time_ns[last], found.topic_id[last]
-    for code, number, offset, ns, of in zip(*(column.tolist() for column in columns), strict=True):
-        yield Watermark((found.texts[code], number), offset, ns, found.named[of])
+def watermarks(chunk: Chunk, topic_names: Mapping[bytes, str]) -> list[Watermark]:
+    """Of each partition and API the last one of each second, in order of time."""
+    seen: list[Watermark] = []
+    for found in ends(chunk, topic_names):
+        _, last = found.runs(found.time_ns // NS_PER_S, found.topic_id, found.partition, found.topic)
+        columns = found.topic, found.partition, found.offset, found.time_ns, found.topic_id
+        for code, number, offset, ns, of in zip(*(column[last].tolist() for column in columns), strict=True):
+            seen.append(Watermark((found.texts[code], number), offset, ns, found.named[of], found.api))
+    return sorted(seen, key=lambda one: one.time_ns)
 
 
 def acknowledged(chunk: Chunk) -> Iterator[tuple[str, Call, int]]:

@@ -1,7 +1,7 @@
 """Groups of a capture: members, state, rebalances, and how far their commits are behind what brokers last stated.
 
 Only what was seen counts. A group whose members are on connections that were not captured has commits alone, and its
-state is unknown; a partition that no client fetched has no high watermark, and no lag.
+state is unknown; a partition that no client read, and none wrote with acks=all, has no end, and no lag.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from wirecheck.decode.show.message_lines import Accumulator
-from wirecheck.questions.group_lag import Behind, History, lag
+from wirecheck.questions.group_lag import Behind, History, Reached, lag, of_several
 from wirecheck.questions.group_messages import (
     COLUMNS,
     HEARTBEATS,
@@ -25,7 +25,7 @@ from wirecheck.questions.group_messages import (
 from wirecheck.questions.traffic import Traffic
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from wirecheck.decode.connection.exchanges import Exchanges
     from wirecheck.questions.group_messages import Committed, Watermark
@@ -131,7 +131,7 @@ class Groups(Accumulator):
     dialects: Sequence[str] = ()
     traffic: Traffic = field(init=False)
     groups: dict[str, SeenGroup] = field(default_factory=dict)
-    watermarks: dict[Place, History] = field(default_factory=dict)
+    ends: dict[Place, Reached] = field(default_factory=dict)
     cluster_ids: set[str] = field(default_factory=set)
     others: int = 0
     """Groups and partitions beyond the bounds."""
@@ -156,8 +156,8 @@ class Groups(Accumulator):
 
     def see_commit(self, one: Committed) -> None:
         group = self.group(one.group)
-        if group is not None:
-            self.keep(group.commits, one.place, one.asked_ns, one.offset, one.topic_id)
+        if group is not None and self.has_space(group.commits, one.place):
+            group.commits.setdefault(one.place, History()).add(one.asked_ns, one.offset, one.topic_id)
 
     def see_acknowledged(self, name: str, time_ns: int) -> None:
         group = self.group(name)
@@ -165,13 +165,14 @@ class Groups(Accumulator):
             group.acknowledged_ns = max(group.acknowledged_ns, time_ns)
 
     def see_end(self, end: Watermark) -> None:
-        self.keep(self.watermarks, end.place, end.time_ns, end.offset, end.topic_id)
+        if self.has_space(self.ends, end.place):
+            self.ends.setdefault(end.place, Reached()).add(end)
 
-    def keep(self, histories: dict[Place, History], place: Place, time_ns: int, offset: int, topic_id: bytes) -> None:
-        if place not in histories and len(histories) >= MOST_PARTITIONS:
+    def has_space(self, places: Collection[Place], place: Place) -> bool:
+        if place not in places and len(places) >= MOST_PARTITIONS:
             self.others += 1
-        else:
-            histories.setdefault(place, History()).add(time_ns, offset, topic_id)
+            return False
+        return True
 
     def group(self, name: str) -> SeenGroup | None:
         if name not in self.groups and (not name or len(self.groups) >= MOST_GROUPS):
@@ -233,7 +234,9 @@ class Groups(Accumulator):
 
     def partitions(self, group: SeenGroup) -> tuple[list[History], list[Behind]]:
         """Partitions with a commit to the topic that is there now, and those of which the end was seen, too."""
-        both = [(one, self.watermarks.get(place)) for place, one in group.commits.items()]
+        several = of_several(self.traffic.topic_names)
+        found = ((place, one, self.ends.get(place)) for place, one in group.commits.items())
+        both = [(one, end.end(had_several=place[0] in several) if end else None) for place, one, end in found]
         behind = [Behind(one, end) for one, end in both if end is not None]
         today = [one for one in behind if one.is_of_today]
         return [one for one, end in both if end is None] + [one.committed for one in today], today

@@ -19,7 +19,7 @@ from wirecheck.decode.nested import id_text
 from wirecheck.decode.show.message_lines import Accumulator
 from wirecheck.decode.wire import REQUEST, RESPONSE
 from wirecheck.questions.changes import Changes
-from wirecheck.questions.group_lag import History
+from wirecheck.questions.group_lag import History, Reached
 from wirecheck.questions.group_messages import (
     COLUMNS,
     HEARTBEATS,
@@ -120,8 +120,8 @@ class Subject(Accumulator):
     members: dict[str, Member] = field(default_factory=dict)
     moves: list[Move] = field(default_factory=list)
     commits: dict[tuple[str, int], Commit] = field(default_factory=dict)
-    watermarks: dict[tuple[str, int], History] = field(default_factory=dict)
-    """High watermarks of partitions that the group commits."""
+    ends: dict[tuple[str, int], Reached] = field(default_factory=dict)
+    """Of partitions that the group commits."""
     groups: set[str] = field(default_factory=set)
     """That a client of this name is a member of."""
     has_epochs: bool = False
@@ -245,7 +245,7 @@ class Subject(Accumulator):
     def see_end(self, end: Watermark) -> None:
         """Of a partition that the group commits."""
         if end.place in self.commits:
-            self.watermarks.setdefault(end.place, History()).add(end.time_ns, end.offset, end.topic_id)
+            self.ends.setdefault(end.place, Reached()).add(end)
 
 
 def registrations(chunk: Chunk) -> Iterator[tuple[int, int, int]]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from wirecheck.decode.api_names import WAITS
 from wirecheck.decode.peer import Peer
 from wirecheck.questions.error_rows import OF_APIS, error_rows
-from wirecheck.questions.group_lag import Behind, lag
+from wirecheck.questions.group_lag import Behind, lag, of_several
 from wirecheck.questions.traffic import Call, Calls, gathered, quantile_ms
 from wirecheck.wording import NS_PER_S, broker_name, client_name, duration, hex_id, plural
 
@@ -198,9 +198,11 @@ def of_group(subject: Subject) -> Sections:
         for row in error_rows(subject.traffic)
         if (row.client_id, row.host) in clients and row.api in GROUP_APIS
     ]
+    several, last_ns = of_several(subject.traffic.topic_names), subject.traffic.last_ns
+    found = ((place, commit, subject.ends.get(place)) for place, commit in sorted(subject.commits.items()))
     offsets = [
-        offset_of(f"{topic}-{partition}", commit, subject.watermarks.get((topic, partition)), subject.traffic.last_ns)
-        for (topic, partition), commit in sorted(subject.commits.items())
+        offset_of(f"{topic}-{number}", commit, end.end(had_several=topic in several) if end else None, last_ns)
+        for (topic, number), commit, end in found
     ]
     return {"Errors": errors, "Members": members, "Rebalances": rebalances(subject, unit), "Offsets": offsets}
 
@@ -213,7 +215,7 @@ def offset_of(partition: str, commit: Commit, end: History | None, last_ns: int)
     if behind is not None and not behind.is_of_today:
         details += " of the topic that was deleted: brokers have deleted it, too"
     elif found is not None and behind is not None:
-        details += f", high watermark {behind.end.last[1]:,}, lag {found.records:,}"
+        details += f", end {behind.end.last[1]:,}, lag {found.records:,}"
         details += f" for {duration(found.seconds)}" if found.records else ""
         details += ", beyond the end that was stated later" if found.ahead else ""
     return Fact(partition, commit.client_id or "", None, None, time_ns, details)

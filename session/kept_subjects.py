@@ -51,11 +51,14 @@ def groups_of(session: Session, folder: Path, ports: "Sequence[int]" = ()) -> Ke
     kept, last_ns = kept_in(folder, result), result.last_ns()
     servers = servers_of(result)
     if len(servers) < 2:
-        one = filled(Groups(), kept, last_ns)
+        one = filled(Groups(), kept, last_ns, names_in(result))
         return KeptGroups(one.rows(), {*one.groups}, one.others, last_ns, result.coverage())
     known = frozenset[str]().union(*servers.values())
-    made = {name: filled(Groups(), of_servers(kept, own, inside=True), last_ns) for name, own in servers.items()}
-    made[UNKNOWN] = filled(Groups(), of_servers(kept, known, inside=False), last_ns)
+    made = {
+        name: filled(Groups(), of_servers(kept, own, inside=True), last_ns, names_in(result, name))
+        for name, own in servers.items()
+    }
+    made[UNKNOWN] = filled(Groups(), of_servers(kept, known, inside=False), last_ns, names_in(result))
     rows = in_order([replace(row, cluster=name) for name, one in made.items() for row in one.rows()])
     names = {name for one in made.values() for name in one.groups}
     return KeptGroups(rows, names, sum(one.others for one in made.values()), last_ns, result.coverage())
@@ -83,8 +86,15 @@ def kept_in(folder: Path, result: "Result", group: str | None = None) -> "Kept":
     return groups_in(folder, latest_run(folder), named, lambda host, server: (host, server) not in ways, group)
 
 
-def filled(groups: "Groups", kept: "Kept", last_ns: int) -> "Groups":
+def names_in(result: "Result", cluster: str | None = None) -> dict[bytes, str]:
+    """The names of topic IDs, also of those that are gone; of one cluster, or of all."""
+    rows = (row for row in result.rows["topics"] if cluster is None or row["cluster"] == cluster)
+    return {row["topic_id"].encode(): row["name"] for row in rows if row["topic_id"] and row["name"]}
+
+
+def filled(groups: "Groups", kept: "Kept", last_ns: int, names: dict[bytes, str]) -> "Groups":
     groups.traffic.last_ns = last_ns
+    groups.traffic.topic_names.update(names)
     for step in kept.steps:
         groups.see_step(step)
     for one in kept.commits:
@@ -126,6 +136,7 @@ def subject_of(session: Session, folder: Path, name: str, ports: "Sequence[int]"
     subject = Subject(name)
     subject.traffic, subject.changes = traffic_in(folder, result), changes_in(folder, result)
     subject.traffic.last_ns = result.last_ns()
+    subject.traffic.topic_names.update(names_in(result))
     kept = kept_in(folder, result, name)
     for step in kept.steps:
         subject.see_step(step)

@@ -71,21 +71,22 @@ def add_row(
 
 
 def offset_rows(chunk: Chunk, topic_names: Mapping[bytes, str]) -> list[Row]:
-    """Of `offsets_by_minute`: commits, then high watermarks."""
+    """Of `offsets_by_minute`: commits, then ends of partitions."""
     found: dict[tuple[Any, ...], Row] = {}
     for one in sorted(commits(chunk, topic_names), key=lambda one: one.asked_ns):
         call, (topic, partition) = one.call, one.place
         where = {"client_id": call.client_id, "host": call.host, "server": call.server, "group_id": one.group}
+        where["api"] = call.api
         what = {"topic": topic, "topic_id": id_text(one.topic_id) or None, "partition": partition}
         add_offset(found, one.asked_ns, one.offset, **where, **what)
-    there = ends(chunk, topic_names)
-    for time_ns, offset, what in points_of(chunk, there) if there is not None else ():
-        add_offset(found, time_ns, offset, client_id=None, host=None, group_id=None, **what)
+    for there in ends(chunk, topic_names):
+        for time_ns, offset, what in points_of(chunk, there):
+            add_offset(found, time_ns, offset, client_id=None, host=None, group_id=None, api=there.api, **what)
     return [*found.values()]
 
 
 def points_of(chunk: Chunk, found: Ends) -> Iterator[tuple[int, int, Row]]:
-    """Of each partition the first and the last high watermark of every ten seconds, in order of time."""
+    """Of each partition the first and the last end of every ten seconds, in order of time."""
     first, last = found.runs(found.time_ns // SLOT_NS, found.topic_id, found.partition, found.topic, found.server)
     rows = np.union1d(first, last)
     rows = rows[np.argsort(found.time_ns[rows], kind="stable")]
@@ -150,14 +151,14 @@ def groups_in(out: Path, run: str, named: Named, counts: Counted, group: str | N
     committed = offsets.filter(pc.invert(is_end))
     for row in newest(committed, ("group_id", "topic", "partition")):
         if counts(row["host"], row["server"]):
-            call = Call(row["client_id"], row["host"], row["server"], "OffsetCommit")
+            call = Call(row["client_id"], row["host"], row["server"], row["api"])
             found.commits.extend(
                 Committed(time_ns, call, row["group_id"], place, offset, topic_id)
                 for place, offset, time_ns, topic_id in points(row, topics)
             )
     read = pc.is_in(offsets["topic"], value_set=names_of(committed["topic"], topics))
-    for row in newest(offsets.filter(pc.and_(is_end, read)), ("topic", "partition")):
-        found.ends.extend((row["server"], Watermark(*point)) for point in points(row, topics))
+    for row in newest(offsets.filter(pc.and_(is_end, read)), ("topic", "partition", "api")):
+        found.ends.extend((row["server"], Watermark(*point, row["api"])) for point in points(row, topics))
     found.commits.sort(key=lambda one: one.asked_ns)
     found.ends.sort(key=lambda one: one[1].time_ns)
     return found

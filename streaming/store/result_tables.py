@@ -149,11 +149,17 @@ GROUPS_BY_MINUTE = ResultTable(
 )
 OFFSETS_BY_MINUTE = ResultTable(
     "offsets_by_minute",
-    "Offsets that groups committed, and high watermarks, in each minute. Read by `wirecheck groups` and `why`.",
+    "Offsets that groups committed, and ends of partitions, in each minute. Read by `wirecheck groups` and `why`.",
     (
         *OF_MINUTE[:-1],
         Column("server", TEXT, "Server endpoint, ip:port."),
-        Column("group_id", TEXT, "Of a commit; null of a high watermark, as are client_id and host."),
+        Column("group_id", TEXT, "Of a commit; null of an end, as are client_id and host."),
+        Column(
+            "api",
+            TEXT,
+            "OffsetCommit or TxnOffsetCommit of a commit. Of an end Fetch, a high watermark, or Produce: one more than "
+            "the base offset that a writer was granted with acks=all, so the end is there or later.",
+        ),
         Column("topic", TEXT, "Topic name, or its ID if the name is unknown."),
         Column("topic_id", TEXT, "Topic ID; null where the message has none."),
         Column("partition", pa.int32(), "Number of the partition."),

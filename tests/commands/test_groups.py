@@ -124,7 +124,7 @@ def test_why_and_groups_say_the_same_of_a_recreated_topic_and_a_refused_commit(r
     (tmp_path / "again.pcap").write_bytes(lab.pcap())
     (row,) = wirecheck.groups(tmp_path / "again.pcap")
     assert row.lag == 7
-    assert "committed 5, high watermark 12, lag 7" in run("why", "g", tmp_path / "again.pcap").stdout
+    assert "committed 5, end 12, lag 7" in run("why", "g", tmp_path / "again.pcap").stdout
 
 
 def test_groups_of_one_name_in_two_clusters_are_two(run):
@@ -132,11 +132,11 @@ def test_groups_of_one_name_in_two_clusters_are_two(run):
     capture = ROOT / "tests/scenarios/captures/two-clusters-one-wire/capture.pcap.gz"
     rows = [json.loads(line) for line in run("groups", capture, "--format", "json").stdout.splitlines()]
     assert [(row["group"], row["cluster"], row["lag"]) for row in rows] == [
-        ("mirror", "VZfnas_-SsKnG0bYndhJ1Q", 6),
+        ("mirror", "VZfnas_-SsKnG0bYndhJ1Q", 7),
         ("mirror", "1FwIxoMbSrqV6Gg2C4jxIw", 0),
     ]
     assert run("groups", capture).stdout.split()[:2] == ["GROUP", "CLUSTER"]
-    assert [row.lag for row in wirecheck.groups(capture)] == [6, 0]
+    assert [row.lag for row in wirecheck.groups(capture)] == [7, 0]
 
 
 def listed_group(lab, tmp_path):
@@ -225,6 +225,59 @@ def test_a_lag_has_an_age_and_a_trend(tmp_path):
     assert row.lag_seconds == pytest.approx(50, abs=2)
     assert row.lag_per_second == pytest.approx(5, abs=0.5)
     assert trend(row) == f"{row.lag_per_second:+.1f}/s"
+
+
+def write(talk, at, base_offset, acks=-1, error=0):
+    part = {"index": 0, "errorCode": error, "baseOffset": base_offset}
+    talk.ask(at, "Produce", 9, {"acks": acks, "topicData": [{"name": NAME, "partitionData": [{"index": 0}]}]},
+             {"responses": [{"name": NAME, "partitionResponses": [part]}]})  # fmt: skip
+
+
+def stops(lab):
+    """A reader that commits all there is, and then nothing more."""
+    talk = lab.talk(client_id="app", host="10.0.0.7")
+    fetch(talk, 1, 0, 50)
+    commit(talk, 2, "g", {0: 50})
+    return lab.talk(client_id="writer", host="10.0.0.8")
+
+
+def test_what_writers_were_granted_since_waits_for_a_reader_that_stopped(run, tmp_path):
+    lab = Lab()
+    writer = stops(lab)
+    for at in range(10, 60):
+        write(writer, at, 50 + at)
+    row = listed_group(lab, tmp_path)
+    assert row.lag == 60
+    assert 49 <= row.lag_seconds <= 59  # the first of them came after the last high watermark, before the first answer
+    (tmp_path / "writes.pcap").write_bytes(lab.pcap())
+    run("replay", tmp_path / "writes.pcap", "--out", tmp_path / "verdict")
+    (kept,) = wirecheck.groups(tmp_path / "verdict")
+    assert kept.lag == 60
+
+
+@pytest.mark.parametrize("more", [{"acks": 1}, {"error": 7}], ids=str)
+def test_what_need_not_be_committed_is_no_end(more, tmp_path):
+    lab = Lab()
+    write(stops(lab), 10, 80, **more)
+    assert listed_group(lab, tmp_path).lag == 0
+
+
+def test_a_write_is_at_least_an_end_so_a_commit_may_be_beyond_it(tmp_path):
+    """Its batch has ten records, and its answer comes after a reader has committed them."""
+    lab = Lab()
+    writer = stops(lab)
+    commit(lab.talk(client_id="app", host="10.0.0.7"), 10, "g", {0: 60})
+    write(writer, 11, 50)
+    assert lag(listed_group(lab, tmp_path)) == "0"
+
+
+def test_writes_by_name_are_of_no_topic_where_the_name_had_several(tmp_path):
+    lab = Lab()
+    lab.metadata(0, topics=[(NAME, ID_1)])
+    writer = stops(lab)
+    lab.metadata(5, topics=[(NAME, ID_2)])
+    write(writer, 10, 80)
+    assert listed_group(lab, tmp_path).lag == 0
 
 
 def test_a_commit_beyond_a_later_end_is_said(tmp_path):
