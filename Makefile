@@ -81,7 +81,7 @@ test: check ## everything CI runs: check, and laws, unit and scenarios in one go
 	  $(PLAIN) $(BIN)/python -m pytest $(DEEP) $(STEPS) || failed=1; \
 	  wait $$two || failed=1; cat $(TWO_SAYS); exit $$failed
 
-CHECKED := tests/test_architecture.py tests/test_documents.py tests/test_mutations.py tests/test_packaging.py tests/test_site_pages.py
+CHECKED := tests/test_architecture.py tests/test_documents.py tests/test_findings.py tests/test_mutations.py tests/test_packaging.py tests/test_site_pages.py
 check: $(SET_UP) ## format, lint, types, imports, generated pages in step
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/ruff check --quiet .
@@ -165,6 +165,10 @@ board: $(SET_UP) ## draw the picture of the overview dashboard again, with Prome
 .PHONY: pins
 pins: $(SET_UP) ## write the hashes of all pins (pins/) anew, after a change of constraints.txt
 	@$(BIN)/python -m tools.hashes
+
+.PHONY: findings
+findings: $(READY) ## is what findings/ says of other software still so? (minutes, downloads): make findings [ONLY=word]
+	@$(BIN)/python -m tools.findings $(ONLY)
 
 .PHONY: release
 release: $(SET_UP) ## wheels (compiled, plain) and sdist in dist/, built twice and alike, the wheels tried in fresh environments

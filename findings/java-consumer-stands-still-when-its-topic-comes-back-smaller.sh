@@ -138,4 +138,5 @@ set -f
 drive "$T/same" same 3 3 1 30 -- $(console) --topic same --group same | tee "$T/result"
 drive "$T/smaller" smaller 3 1 1 60 -- $(console) --topic smaller --group smaller | tee -a "$T/result"
 drive "$T/patient" patient 3 1 1 50 -- $(console) --topic patient --group patient --command-property max.poll.interval.ms=20000 | tee -a "$T/result"
-grep -Eq '^same: .* first after [0-9] s' "$T/result" && grep -Eq '^smaller: .* new: 0 of .* first never' "$T/result" && grep -Eq '^patient: .* first after (1[5-9]|2[0-9]) s' "$T/result" && echo "as described: it waits until max.poll.interval.ms is over"
+{ grep -Eq '^same: .* first after [0-9] s' "$T/result" && grep -Eq '^smaller: .* new: 0 of .* first never' "$T/result" && grep -Eq '^patient: .* first after (1[5-9]|2[0-9]) s' "$T/result"; } || { echo "not as described: see the lines above"; exit 1; }
+echo "as described: it waits until max.poll.interval.ms is over"

@@ -149,4 +149,5 @@ for interval in 300000 5000; do
   drive "$T/$interval" "refresh-$interval" 1 3 1 60 -- env PYTHONPATH="$T/py" python3 "$T/c.py" "127.0.0.1:$PORT" "refresh-$interval" $interval
   for partition in 0 1 2; do echo "refresh-$interval partition $partition: $(grep -c "^partition $partition new-" "$T/$interval" || true) new records read"; done | tee "$T/$interval.result"
 done
-grep -q 'partition 1: 0 new' "$T/300000.result" && grep -q 'partition 2: 0 new' "$T/300000.result" && ! grep -q ': 0 new' "$T/5000.result" && ! grep -q 'partition 0: 0 new' "$T/300000.result" && echo "as described: by default it stays with the partition that it had"
+{ grep -q 'partition 1: 0 new' "$T/300000.result" && grep -q 'partition 2: 0 new' "$T/300000.result" && ! grep -q ': 0 new' "$T/5000.result" && ! grep -q 'partition 0: 0 new' "$T/300000.result"; } || { echo "not as described: see the lines above"; exit 1; }
+echo "as described: by default it stays with the partition that it had"
