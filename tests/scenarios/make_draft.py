@@ -199,12 +199,13 @@ def truth(name, topics, events, must, may=()):
         "events": [{"ts": BEGIN + at_s, "what": what} for at_s, what in events],
         "expected": [{"kind": "must-find", "text": text} for _, text in must],
         "expect": {
-            "hurt": [],
             "must": [found for found, _ in must],
             "may": list(may),
             "ids_not_on_wire": [],
             "ids_never_named": [],
         },
+        "hurt_clients": [],
+        "dialects": ["kip516-draft"],
     }
 
 

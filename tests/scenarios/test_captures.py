@@ -100,7 +100,7 @@ def test_every_client_that_is_hurt_is_named_and_no_other(judged):
     """Truth by the clients' own counters and logs: refused or without a response for longer than a client's grace."""
     scenario, result = judged
     named = {client["client_id"] for entry in result["entries"] for client in entry["card"]["harm"]["clients"]}
-    assert named == set(scenario.truth["expect"]["hurt"])
+    assert named == set(scenario.truth["hurt_clients"])
 
 
 @pytest.fixture(scope="module")
