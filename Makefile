@@ -29,7 +29,7 @@ PIP_INSTALL = $(BIN)/python -m pip install $$(test -t 1 || echo --quiet) --disab
 PACKAGES_AS_BYTECODE = @$(BIN)/python -m compileall -qq -j 0 -x '/tests/' $(VENV)/lib || true
 
 # What a verdict needs, through Spark too; the tools for work on it come after (WORKSHOP).
-$(READY): pyproject.toml constraints.txt pins/build.txt pins/demo.txt pins/jdk.txt
+$(READY): pyproject.toml pins/constraints.txt pins/build.txt pins/demo.txt pins/jdk.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "wirecheck needs Python 3.11 or newer, $(PYTHON) is " + sys.version.split()[0] + ": set PYTHON=python3.11")'
 	$(call step,environment $(VENV)$(COMMA) once: 900 MB)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -163,7 +163,7 @@ board: $(SET_UP) ## draw the picture of the overview dashboard again, with Prome
 	@$(BIN)/python -m tools.board_picture
 
 .PHONY: pins
-pins: $(SET_UP) ## write the hashes of all pins (pins/) anew, after a change of constraints.txt
+pins: $(SET_UP) ## write the hashes of all pins (pins/) anew, after a change of pins/constraints*.txt
 	@$(BIN)/python -m tools.hashes
 
 .PHONY: findings

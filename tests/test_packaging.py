@@ -51,7 +51,7 @@ def test_the_version_stands_in_one_place():
 
 def test_every_dependency_has_an_upper_bound_and_a_tried_version():
     pinned = {
-        line.partition("==")[0].lower().replace("_", "-") for line in (ROOT / "constraints.txt").read_text().split()
+        line.partition("==")[0].lower().replace("_", "-") for line in (ROOT / "pins/constraints.txt").read_text().split()
     }
     project = PROJECT["project"]
     wanted = [
@@ -67,16 +67,16 @@ def test_every_dependency_has_an_upper_bound_and_a_tried_version():
 
 
 def version_of(name):
-    lines = (ROOT / "constraints.txt").read_text().split()
+    lines = (ROOT / "pins/constraints.txt").read_text().split()
     return next(line.partition("==")[2] for line in lines if line.startswith(f"{name}=="))
 
 
 @pytest.mark.parametrize(
     ("constraints", "files"),
     [
-        ("constraints.txt", ("build", "demo", "work", "jdk")),
-        ("constraints-release.txt", ("release",)),
-        ("constraints-site.txt", ("site",)),
+        ("pins/constraints.txt", ("build", "demo", "work", "jdk")),
+        ("pins/constraints-release.txt", ("release",)),
+        ("pins/constraints-site.txt", ("site",)),
     ],
 )
 def test_every_pin_has_its_hashes_and_nothing_else_has(constraints, files):

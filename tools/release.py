@@ -101,7 +101,7 @@ def tried(wheel: Path, extras: str, scratch: Path) -> Path:
     run(sys.executable, "-m", "venv", str(scratch / "env"), cwd=scratch)
     named = f"{wheel}[{extras}]" if extras else str(wheel)
     bin_ = scratch / "env/bin"
-    constraints = str(ROOT / "constraints.txt")
+    constraints = str(ROOT / "pins/constraints.txt")
     run(str(bin_ / "pip"), "install", "-q", "--disable-pip-version-check", "-c", constraints, named, cwd=scratch)
     for command in TRIED[extras]:
         run(str(bin_ / "wirecheck"), *command, cwd=scratch, WIRECHECK_COMPILED="" if is_plain(wheel) else "1")

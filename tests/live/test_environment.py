@@ -21,7 +21,7 @@ def python(tmp_path_factory):
     folder = tmp_path_factory.mktemp("environment") / "venv"
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
     python = folder / "bin/python"
-    install = [str(python), "-m", "pip", "install", "--quiet", "--constraint", "constraints.txt", ".[capture]"]
+    install = [str(python), "-m", "pip", "install", "--quiet", "--constraint", "pins/constraints.txt", ".[capture]"]
     done = subprocess.run(install, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip(f"cannot install here: {done.stderr.strip().splitlines()[-1:]}")
