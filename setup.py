@@ -27,6 +27,26 @@ MYPY = ["--config-file=", "--cache-dir=build/mypyc/cache", "--ignore-missing-imp
 """`make check` is strict, with all that is imported; here what a build environment lacks must not matter."""
 
 
+def link() -> None:
+    """In a checkout the packages are links in wirecheck/ (wirecheck/__init__.py). A zip that was unpacked by what knows
+    no links has the text of each, `../decode`, as a file: it becomes a link, or a copy where there can be none.
+    """
+    for file in (ROOT / "wirecheck").iterdir():
+        if file.is_symlink() or not file.is_file() or file.stat().st_size > LONGEST_LINK:
+            continue
+        text = file.read_bytes().decode(errors="replace").strip()
+        target = file.parent / text
+        if not text.startswith("../") or not target.exists():
+            continue
+        file.unlink()
+        try:
+            file.symlink_to(text, target_is_directory=target.is_dir())
+        except OSError:
+            (shutil.copytree if target.is_dir() else shutil.copy)(target, file)
+
+
+LONGEST_LINK = 100
+"""Bytes."""
 ONLY_ASKED = {"egg_info", "dist_info", "sdist"}
 """What builds nothing, and is asked before something is built."""
 
@@ -107,6 +127,7 @@ class AllOrNone(build_ext):
 KEPT = 2
 """Folders of compiled modules: this one, and the former, from which a running process may still import."""
 
+link()
 setup(ext_modules=extensions(), cmdclass={"build_ext": AllOrNone})
 if "--inplace" in sys.argv:  # all is on disk, and mypy's trees take 10 to 20 s to be freed
     sys.stdout.flush()

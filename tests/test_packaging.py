@@ -1,7 +1,10 @@
 """What a wheel needs is named in pyproject.toml, once; `make release` builds it and tries it (minutes)."""
 
+import os
 import re
+import shutil
 import subprocess
+import sys
 import tomllib
 from fnmatch import fnmatch
 from importlib.metadata import version
@@ -40,6 +43,30 @@ def test_data_files_exist():
     assert [glob for glob in named if not list(ROOT.glob(glob))] == []
 
 
+def test_a_zip_without_links_gets_them_and_nothing_else_changes(tmp_path):
+    for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    (tmp_path / "wirecheck").mkdir()
+    linked = {}
+    for path in (ROOT / "wirecheck").iterdir():
+        target = tmp_path / "wirecheck" / path.name
+        if path.is_symlink():
+            linked[path.name] = str(path.readlink())
+            target.write_text(linked[path.name])
+            (target.parent / linked[path.name]).parent.mkdir(parents=True, exist_ok=True)
+            (target.parent / linked[path.name]).mkdir(exist_ok=True)
+        elif path.is_file():
+            shutil.copy(path, target)
+    (tmp_path / "wirecheck/short.txt").write_text("../nothing")
+    words = [sys.executable, "setup.py", "--quiet", "--name"]
+    environment = {**os.environ, "WIRECHECK_PURE": "1"}
+    subprocess.run(words, cwd=tmp_path, env=environment, check=True, capture_output=True)
+    found = {path.name: str(path.readlink()) for path in (tmp_path / "wirecheck").iterdir() if path.is_symlink()}
+    assert set(found) == set(linked) >= set(PACKAGES)
+    assert {name: (tmp_path / "wirecheck" / name).is_dir() for name in found} == dict.fromkeys(found, True)
+    assert (tmp_path / "wirecheck/short.txt").read_text() == "../nothing"
+
+
 def test_the_version_stands_in_one_place():
     said = PROJECT["project"]["version"]
     assert version("wirecheck") == said
@@ -51,7 +78,8 @@ def test_the_version_stands_in_one_place():
 
 def test_every_dependency_has_an_upper_bound_and_a_tried_version():
     pinned = {
-        line.partition("==")[0].lower().replace("_", "-") for line in (ROOT / "pins/constraints.txt").read_text().split()
+        line.partition("==")[0].lower().replace("_", "-")
+        for line in (ROOT / "pins/constraints.txt").read_text().split()
     }
     project = PROJECT["project"]
     wanted = [
