@@ -81,7 +81,7 @@ test: check ## everything CI runs: check, and laws, unit and scenarios in one go
 	  $(PLAIN) $(BIN)/python -m pytest $(DEEP) $(STEPS) || failed=1; \
 	  wait $$two || failed=1; cat $(TWO_SAYS); exit $$failed
 
-CHECKED := tests/test_architecture.py tests/test_documents.py tests/test_findings.py tests/test_mutations.py tests/test_packaging.py tests/test_site_pages.py
+CHECKED := tests/test_architecture.py tests/test_documents.py tests/test_findings.py tests/test_mutations.py tests/test_packaging.py tests/test_site_pages.py tests/test_workflows.py
 check: $(SET_UP) ## format, lint, types, imports, generated pages in step
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/ruff check --quiet .

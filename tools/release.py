@@ -1,6 +1,8 @@
 """Builds wheels and the sdist twice from clean copies, holds them against each other, and tries the wheels.
 
-    python -m tools.release [--no-try]        dist/ gets all, a bill of materials, licences and SHA256SUMS
+    python -m tools.release [--no-try]        dist/ gets all, the corpus, a bill of materials, licences and SHA256SUMS
+    python -m tools.release --tag v0.1.0      may this tag be published? If not: why, and exit status 1
+    python -m tools.release --sums            SHA256SUMS again, over all of dist/
 
 Of the wheels one is compiled for this Python and platform, and one is plain source for all others; cibuildwheel makes
 compiled ones for all (pyproject.toml).
@@ -17,12 +19,16 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import IO
 
 from tools import bill
 
 ROOT = Path(__file__).resolve().parent.parent
+DIST, SUMS = ROOT / "dist", "SHA256SUMS"
 EXAMPLE = ROOT / "examples/zk39-inconsistent-id/capture.pcap.gz"
 PCAP = str(EXAMPLE)
 DECODES = [["--version"], ["decode", PCAP, "--limit", "1"]]
@@ -38,6 +44,8 @@ CAPTURES = [*LOCALLY, ["capture", "-r", PCAP, "--out", "frames"]]
 JUDGES = [*CAPTURES, ["replay", PCAP, "--fail-on", "never", "--engine", "local"]]
 TRIED = {"": LOCALLY, "capture": CAPTURES, "monitor": JUDGES, "capture,monitor": JUDGES}
 """Per set of extras what must work in an environment that holds nothing else."""
+TRUTHS = (ROOT / "tests/scenarios", ROOT / "examples")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 WHOLE = "capture,monitor"
 """What the bill of materials is of."""
 
@@ -78,14 +86,55 @@ def built(scratch: Path, since: str) -> list[Path]:
 
 def settle(sdist: Path, since: int) -> None:
     """The same members in one order, with one time and no owner: setuptools leaves those of the machine in."""
+    with tarfile.open(sdist) as before:
+        members = [(member, file and file.read()) for member, file in opened(before)]
+    pack(sdist, members, since)
+
+
+def opened(archive: tarfile.TarFile) -> list[tuple[tarfile.TarInfo, IO[bytes] | None]]:
+    return [(member, archive.extractfile(member) if member.isfile() else None) for member in archive.getmembers()]
+
+
+def pack(target: Path, members: Iterable[tuple[tarfile.TarInfo, bytes | None]], since: int) -> None:
+    """A .tar.gz that has the same bytes wherever it is made."""
     packed = io.BytesIO()
-    with tarfile.open(sdist) as before, tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as after:
-        for member in sorted(before.getmembers(), key=lambda member: member.name):
+    with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as after:
+        for member, data in sorted(members, key=lambda one: one[0].name):
             member.mtime, member.uid, member.gid, member.uname, member.gname = since, 0, 0, "", ""
             member.mode, member.pax_headers = 0o755 if member.isdir() or member.mode & 0o100 else 0o644, {}
-            after.addfile(member, before.extractfile(member) if member.isfile() else None)
-    with sdist.open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=since) as out:
+            after.addfile(member, None if data is None else io.BytesIO(data))
+    with target.open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=since) as out:
         out.write(packed.getvalue())
+
+
+def corpus(dist: Path, since: int) -> Path:
+    """All captures with a truth as an archive of their own: `wirecheck score` reads what it is unpacked to."""
+    top = f"wirecheck-corpus-{PROJECT['version']}"
+    files = {f"{top}/README.md": ROOT / "docs/corpus.md", f"{top}/LICENSE": ROOT / "LICENSE"}
+    for truth in sorted(path for folder in TRUTHS for path in folder.rglob("truth.json")):
+        for file in truth.parent.iterdir():
+            if file.name in {"truth.json", "README.md"} or file.name.startswith("capture."):
+                files[f"{top}/{truth.parent.name}/{file.name}"] = file
+    members = []
+    for name, file in files.items():
+        member, data = tarfile.TarInfo(name), file.read_bytes()
+        member.size = len(data)
+        members.append((member, data))
+    target = dist / f"{top}.tar.gz"
+    pack(target, members, since)
+    return target
+
+
+def hindrances(tag: str) -> list[str]:
+    """Why this tag may not be published."""
+    version = PROJECT["version"]
+    found = [] if tag == f"v{version}" else [f"tag {tag}, but pyproject.toml has version {version}: v{version}"]
+    if not {"Documentation", "Source"} <= set(PROJECT.get("urls", {})):
+        found.append("pyproject.toml: [project.urls] needs Documentation and Source")
+    heading = next(line for line in (ROOT / "CHANGELOG.md").read_text("utf-8").splitlines() if line.startswith("## "))
+    if not heading.startswith(f"## {version} (") or "unreleased" in heading:
+        found.append(f"CHANGELOG.md begins with {heading!r}: give {version} its date")
+    return found
 
 
 def digest(path: Path) -> str:
@@ -112,32 +161,37 @@ def tried(wheel: Path, extras: str, scratch: Path) -> Path:
 
 def write_sums(dist: Path, made: list[Path]) -> None:
     text = "".join(f"{digest(path)}  {path.name}\n" for path in made)
-    (dist / "SHA256SUMS").write_text(text)
+    (dist / SUMS).write_text(text)
     print(text, end="")
 
 
 def main() -> None:
+    if "--tag" in sys.argv:
+        sys.exit("\n".join(hindrances(sys.argv[sys.argv.index("--tag") + 1])) or None)
+    if "--sums" in sys.argv:
+        write_sums(DIST, sorted(path for path in DIST.iterdir() if path.name != SUMS))
+        return
     since = epoch()
     with TemporaryDirectory() as one, TemporaryDirectory() as other:
         first, second = built(Path(one), since), built(Path(other), since)
         unlike = [a.name for a, b in zip(first, second, strict=True) if digest(a) != digest(b)]
         if unlike:
             sys.exit(f"two builds differ: {', '.join(unlike)}")
-        dist = ROOT / "dist"
-        shutil.rmtree(dist, ignore_errors=True)
-        dist.mkdir()
+        shutil.rmtree(DIST, ignore_errors=True)
+        DIST.mkdir()
         for path in first:
-            shutil.copy(path, dist / path.name)
-    made = sorted(dist.iterdir())
-    write_sums(dist, made)
+            shutil.copy(path, DIST / path.name)
+    corpus(DIST, int(since))
+    made = sorted(DIST.iterdir())
+    write_sums(DIST, made)
     compiled, plain = sorted((path for path in made if path.suffix == ".whl"), key=is_plain)
     trials = [(plain, ""), *((compiled, extras) for extras in TRIED)]
     for wheel, extras in () if "--no-try" in sys.argv else trials:
         with TemporaryDirectory() as scratch:
             python = tried(wheel, extras, Path(scratch))
             if extras == WHOLE:
-                made += bill.written(python, Path(scratch), dist, since)
-                write_sums(dist, made)
+                made += bill.written(python, Path(scratch), DIST, since)
+                write_sums(DIST, made)
 
 
 if __name__ == "__main__":
