@@ -30,6 +30,8 @@ ORDERS = (*CONTROL, "stop-replica")
 """Sources that are requests of controllers."""
 STATED_ONCE = frozenset({SOURCE, "create-topics", "delete-topics"})
 """Sources that are never repeated: offsets order the records of one log, and a deletion names what ended."""
+DRAFTED = " (draft)"
+"""Ends the API of a controller's requests in the layouts of a draft."""
 LOG, CONTROLLER, BROKER = range(3)
 """Who is right where two disagree, the most reliable first."""
 AUTHORITIES = ("the metadata log", "the controller", "the broker")
@@ -132,8 +134,35 @@ def lacking(topic: Topic, mine: Sequence[StatedId], theirs: Sequence[StatedId], 
     if any(claim["topic_id"] is None and claim["source"] in CONTROL for claim in topic.bindings):
         return []
     nones, others = (mine, theirs) if mine[0].topic_id == ZERO else (theirs, mine)
+    bare = without_tags(topic)
+    nones = [none for none in nones if none.claim["endpoint"] not in bare]
     found = [(none, one) for none in nones for one in others if lacks(none, one, nones, others, own=own, topic=topic)]
-    return found if nones is mine else [(one, none) for none, one in found]
+    return found if mine[0].topic_id == ZERO else [(one, none) for none, one in found]
+
+
+def without_tags(topic: Topic) -> set[str]:
+    """The brokers to which a controller of the draft sends no ID in any kind of request in which it names one to others
+    meanwhile: tags are optional there, and older brokers get none.
+    """
+    context, grace_ns = topic.context, topic.context.settings.broker_grace_ns
+    bare: dict[tuple[str, str], dict[str, int]] = {}
+    named: dict[str, dict[str, int]] = {}
+    for claim in topic.bindings:
+        if claim["source"] in CONTROL and claim["topic_id"] is not None:
+            of_none = claim["topic_id"] == ZERO
+            last = bare.setdefault((claim["endpoint"], claim["by"]), {}) if of_none else named.setdefault(claim["by"], {})
+            last[claim["source"]] = max(claim.last.ts_ns, last.get(claim["source"], 0))
+    found = {
+        end
+        for (end, by), last in bare.items()
+        if (beside := named.get(by)) and last.keys() >= beside.keys()
+        if all(last_ns >= last[source] - grace_ns for source, last_ns in beside.items())
+    }
+    if not found:
+        return found
+    orders = context.claims("control", topic.group, "server")
+    given = {claim["endpoint"] for claim in context.claims("ordered", topic.group, "name", topic.name)}
+    return {one["endpoint"] for one in orders if one["api"].endswith(DRAFTED)} & found - given
 
 
 def lacks(
@@ -163,8 +192,8 @@ def lacks(
     lasts_ns = min(none.last_ns, one.last_ns) - max(none.first_ns, one.first_ns)
     return (
         given
-        or names_others(none, topic, context)
-        or has_ids(none, topic, context)
+        or names_others(none.claim, topic, context)
+        or has_ids(none.claim, topic, context)
         or uses_it(none, one.topic_id, topic)
         or (len(also.intersection(own)) >= WITNESSES and lasts_ns >= context.settings.roll_window_s * SECOND_NS)
     )
@@ -181,13 +210,13 @@ def is_lone_broker(none: StatedId, nones: Sequence[StatedId], topic: Topic) -> b
     listed = context.claims("address", topic.group, "server")
     if {one["address"] for one in listed if one["broker"] == broker} != {endpoint}:
         return False
-    return names_others(none, topic, context) or has_ids(none, topic, context)
+    return names_others(none.claim, topic, context) or has_ids(none.claim, topic, context)
 
 
-def has_ids(none: StatedId, topic: Topic, context: CheckContext) -> bool:
+def has_ids(none: Claim, topic: Topic, context: CheckContext) -> bool:
     """Whether the server is a KRaft broker of a release that gives each topic an ID: all of them."""
     advertised = context.claims("advertised", topic.group, "server")
-    return gives_ids({claim["ranges"] for claim in advertised if claim["endpoint"] == at_endpoint(none)})
+    return gives_ids({claim["ranges"] for claim in advertised if claim["endpoint"] == none["endpoint"]})
 
 
 def uses_it(none: StatedId, topic_id: str, topic: Topic) -> bool:
@@ -203,11 +232,12 @@ def uses_it(none: StatedId, topic_id: str, topic: Topic) -> bool:
     return False
 
 
-def names_others(none: StatedId, topic: Topic, context: CheckContext) -> bool:
+def names_others(none: Claim, topic: Topic, context: CheckContext) -> bool:
     """Whether a server gives or got IDs of other topics meanwhile: a controller assigns those of all topics at once."""
-    endpoint, grace_ns = at_endpoint(none), context.settings.broker_grace_ns
+    endpoint, grace_ns = none["endpoint"], context.settings.broker_grace_ns
     named = (claim for claim in context.claims("names", topic.group, "server") if claim["endpoint"] == endpoint)
-    return any(min(c.last.ts_ns, none.last_ns) - max(c.first.ts_ns, none.first_ns) >= grace_ns for c in named)
+    last_ns, first_ns = none.last.ts_ns, none.first.ts_ns
+    return any(min(c.last.ts_ns, last_ns) - max(c.first.ts_ns, first_ns) >= grace_ns for c in named)
 
 
 WITNESSES = 2

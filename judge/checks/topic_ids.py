@@ -29,7 +29,7 @@ from wirecheck.judge.checks.shapes import (
     start_ns,
     whole,
 )
-from wirecheck.judge.checks.statements import in_turns, own_endpoints, spans
+from wirecheck.judge.checks.statements import has_ids, in_turns, names_others, own_endpoints, spans, without_tags
 from wirecheck.judge.claims.claim import ZERO, Claim, Key, Subject
 from wirecheck.judge.claims.kinds import FORWARDED
 from wirecheck.judge.claims.outcomes import SUCCESS
@@ -297,6 +297,9 @@ def zeroed(topic: Topic, history: History, context: CheckContext) -> Iterator[Ev
     """Named without an id, explicitly, by a controller not older than the one that bound it, and not again since."""
     bare = [c for c in topic.without_id if c["topic_id"] == ZERO and c["source"] in CONTROL]
     bound = [claim for claim in history.bindings if claim["source"] in CONTROL]
+    if bare and bound:
+        older = without_tags(topic)
+        bare = [claim for claim in bare if claim["endpoint"] not in older]
     if not bare or not bound:
         return
     latest = max(bare, key=lambda claim: (claim.first, repr(claim.key)))
@@ -393,7 +396,7 @@ def served_after_deletion(subject: Subject, group: Group, context: CheckContext)
 
 def served_after_stop(topic: Topic, context: CheckContext) -> Iterator[Evidence]:
     """Partitions that a broker had to delete (StopReplica), and serves for longer than the grace period after that. A
-    later order may give them back.
+    later order may give them back. By the draft they are deleted at once.
     """
     grace_ns = context.settings.broker_grace_ns
     stops = [*context.claims("stopped", topic.group, "name", topic.name)]
@@ -408,7 +411,9 @@ def served_after_stop(topic: Topic, context: CheckContext) -> Iterator[Evidence]
         since = max(claim.last.ts_ns for claim in of_endpoint)
         parts = {claim["partition"] for claim in of_endpoint}
         mine = [one for one in served if one["endpoint"] == endpoint and one["partition"] in parts]
-        still = [one for one in mine if one.peak["latest"] >= since + 2 * grace_ns]
+        drafted = any(claim.kind == "ordered" for claim in of_endpoint)
+        soon_ns = grace_ns // 2 if drafted else 2 * grace_ns
+        still = [one for one in mine if one.peak["latest"] >= since + soon_ns]
         if still and ordered_ns <= since:
             last = clock(max(one.peak["latest"] for one in still))
             words = {"time": clock(since), "last": last, "servers": servers_of(still, context)}
@@ -460,14 +465,34 @@ def served_after(ts_ns: int, topic: Topic, history: History, for_ns: int) -> Ite
 
 def zero_topic_id_on_modern_cluster(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     topic = topic_of(subject[1], group, context)
+    yield from zero_in_kraft(topic, context)
     bare = [c for c in topic.without_id if c["topic_id"] == ZERO and c["source"] in CONTROL]
     if not bare or topic.histories or topic.deletions:
         return
     newest = max(map(epoch, bare))
     current = [claim for claim in bare if epoch(claim) == newest]
     if context.passed(current[0].first.ts_ns + context.settings.broker_grace_ns):
-        sides, words = (first_of(current[0]), last_of(current[-1])), {"time": clock(current[0].first.ts_ns)}
+        words = {"time": clock(current[0].first.ts_ns), "who": "Controllers have"}
+        sides = (first_of(current[0]), last_of(current[-1]))
         yield resting_on(current, topic.name, sides=sides, topic=topic.name, words=words)
+
+
+def zero_in_kraft(topic: Topic, context: CheckContext) -> Iterator[Evidence]:
+    """KRaft brokers that give other topics their IDs, and this one none, while nothing else gives it one."""
+    bare = [c for c in topic.without_id if c["topic_id"] == ZERO and c["source"] in REPORTS]
+    if not bare or topic.histories or topic.deletions or topic.mixed:
+        return
+    grace_ns = context.settings.broker_grace_ns
+    lasting = [claim for claim in bare if claim.last.ts_ns - claim.first.ts_ns >= grace_ns]
+    found = [one for one in lasting if names_others(one, topic, context) and has_ids(one, topic, context)]
+    if found:
+        nodes = sorted({str(context.node(claim)) for claim in found})
+        since_ns = min(claim.first.ts_ns for claim in found)
+        words = {"time": clock(since_ns), "who": f"Broker {nodes[0]} has"}
+        if len(nodes) > 1:
+            words["who"] = f"Brokers {', '.join(nodes)} have"
+        about = {"topic": topic.name, "brokers": brokers_of(found, context), "first_ns": since_ns}
+        yield resting_on(found, topic.name, **about, words=words)
 
 
 def topic_flips_between_ids(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

@@ -1,7 +1,7 @@
 """Cases of what only drafts say."""
 
 from tests.judge.cases_agreement import listed
-from tests.judge.lab import B1, B2, ID_1, ID_2, disagrees_at
+from tests.judge.lab import B1, B2, CLUSTER, ID_1, ID_2, disagrees_at
 from wirecheck.decode.layouts.program import Dialect
 
 INCREMENTAL, FULL = 1, 2
@@ -184,7 +184,7 @@ def ctl020_cannot_know(lab):
     lab.talk(B2, "admin").ask(10, "CreateTopics", 3, {"topics": [{"name": "a"}]}, {"topics": [{"name": "a"}]})
 
 
-def stopped_and_served(lab, *, ordered_again):
+def stopped_and_served(lab, *, ordered_again, until=150):
     """As drafted: StopReplica deletes the replica at broker 2, which goes on serving the partition."""
     orders(talk_of_drafts(lab), [(ID_1, 4), (None, ID_1), *([(ID_1, 5)] if ordered_again else [])])
     reader = lab.talk(B2, "app")
@@ -192,12 +192,56 @@ def stopped_and_served(lab, *, ordered_again):
     answer = {"responses": [{"topic": "orders", "topicId": ID_1, "partitions": [row]}]}
     asked = {"replicaId": -1, "sessionEpoch": -1}
     topics = [{"topic": "orders", "topicId": ID_1, "partitions": [{"partition": 0}]}]
-    for at in range(5, 150, 5):
+    for at in range(5, until, 5):
         reader.drafted(at, "Fetch", 12, asked | {"topics": topics}, answer)
 
 
 def tid010_fires__after_stop_replica(lab):
     stopped_and_served(lab, ordered_again=False)
+
+
+def tid010_fires__soon_after_stop_replica(lab):
+    """By the draft a replica is deleted at once."""
+    stopped_and_served(lab, ordered_again=False, until=41)
+
+
+def tid010_near_miss__what_waited_when_it_was_stopped(lab):
+    stopped_and_served(lab, ordered_again=False, until=31)
+
+
+def tagged_for(lab, ids, apis=("LeaderAndIsr", "UpdateMetadata")):
+    """A controller orders each broker, with the topic's ID as a tag or without; brokers report what they got."""
+    controller = talk_of_drafts(lab)
+    state = {"partitionIndex": 0, "leader": 1, "leaderEpoch": 4, "isr": [1, 2], "replicas": [1, 2]}
+    talks = {server: controller.talk(server, "3", "10.0.0.3") for server in ids}
+    clients = {server: controller.talk(server, "app") for server in ids}
+    for at in range(0, 160, 10):
+        for server, topic_id in ids.items():
+            for number, (api, version) in enumerate((("LeaderAndIsr", 3), ("UpdateMetadata", 7))):
+                tag = {"topicId": topic_id or ID_1} if topic_id or api not in apis else {}
+                row = {"topicName": "orders", "partitionStates": [state], **tag}
+                more = {"type": INCREMENTAL} if api == "LeaderAndIsr" else {}
+                talks[server].drafted(at + number / 10, api, version, TOLD | more | {"topicStates": [row]}, {})
+            part = {"leaderId": 1, "leaderEpoch": 4, "replicaNodes": [1, 2], "isrNodes": [1, 2]}
+            row = {"name": "orders", "partitions": [part], **({"topicId": topic_id} if topic_id else {})}
+            nodes = [{"nodeId": n, "host": f"10.0.0.{n}", "port": 9092} for n in (1, 2, 3)]
+            answer = {"brokers": nodes, "clusterId": CLUSTER, "topics": [row]}
+            clients[server].drafted(at + 1, "Metadata", 10, {"topics": None}, answer)
+    lab.until = 200
+
+
+def tid004_near_miss__tags_for_some_brokers(lab):
+    """Tags are optional: a broker that does not know them gets none, and gives none to its clients."""
+    tagged_for(lab, {B1: ID_1, B2: None})
+
+
+def tid020_near_miss__tags_for_some_brokers(lab):
+    tagged_for(lab, {B1: ID_1, B2: None})
+
+
+def tid004_fires__a_tag_in_one_kind_of_request(lab):
+    """The same broker gets the ID in LeaderAndIsr."""
+    tagged_for(lab, {B1: ID_1, B2: None}, apis=("UpdateMetadata",))
 
 
 def tid010_near_miss__ordered_again_after_stop_replica(lab):

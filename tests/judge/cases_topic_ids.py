@@ -540,6 +540,30 @@ def tid011_near_miss(lab):
     lab.until = 60
 
 
+def kraft_without(lab, topics, listener="B"):
+    """A lone broker of 4.0, or a broker of 3.9 with ZooKeeper."""
+    release = "4.0.0" if listener == "B" else "3.9.1"
+    lab.versions(0, {k: (one.low, one.high) for k, one in releases()[release].items() if listener in one.listeners})
+    for at in range(1, 120, 10):
+        lab.metadata(at, topics)
+
+
+@disagrees_at(1)
+def tid011_fires__a_lone_kraft_broker(lab):
+    """It gives another topic its ID, and all topics of KRaft have one."""
+    kraft_without(lab, [("orders", NO_ID), ("payments", ID_2)])
+
+
+def tid011_near_miss__a_broker_with_zookeeper(lab):
+    """Its controller's inter-broker protocol may have been older when the topic was created."""
+    kraft_without(lab, [("orders", NO_ID), ("payments", ID_2)], "Z")
+
+
+def tid011_cannot_know__a_lone_broker_without_any_ids(lab):
+    """A proxy may take them all away."""
+    kraft_without(lab, [("orders", NO_ID), ("payments", NO_ID)])
+
+
 def tid011_cannot_know(lab):
     """A version that carries no ids."""
     lab.control(0, "LeaderAndIsr", [("orders", None, 3)], version=4)
