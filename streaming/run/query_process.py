@@ -76,7 +76,7 @@ class QueryProcess:
 
     def judge(self, files: list[Path], out: Path, on_progress: Progress, *, patience_s: float = math.inf) -> "Result":
         """All of these, to their end. Raises QueryError; on a busy machine also where no batch is done by then."""
-        from wirecheck.streaming.store.run_result import IN_RESULT, Result
+        from wirecheck.streaming.store.run_result import Result
 
         self._tell((files, out))
         Thread(target=self._listen, daemon=True).start()
@@ -87,7 +87,7 @@ class QueryProcess:
                 case {"judged": [done, total]}:
                     on_progress(done, total)
                 case {"run": run}:
-                    return Result.read(out, run, IN_RESULT)
+                    return Result.read_whole(out, run)
                 case {"wrong": text}:
                     raise QueryError(text)
         code = self._process.wait()

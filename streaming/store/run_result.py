@@ -100,6 +100,14 @@ class Result:
         return cls(MadeRows(made, whole={*tables} >= CAUSES))
 
     @classmethod
+    def read_whole(cls, out: Path | str, run: str) -> "Result":
+        """All tables, at once: where the folder goes before they are asked for."""
+        found = cls.read(out, run, IN_RESULT)
+        for table in IN_RESULT:
+            _ = found.rows[table]
+        return found
+
+    @classmethod
     def latest(cls, out: Path, tables: Collection[str] = USUAL) -> "Result":
         """The run that wrote last. Raises LookupError where no run wrote anything."""
         return cls.read(out, result_folder.latest_run(out), tables)
