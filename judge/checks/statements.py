@@ -150,7 +150,8 @@ def without_tags(topic: Topic) -> set[str]:
     for claim in topic.bindings:
         if claim["source"] in CONTROL and claim["topic_id"] is not None:
             of_none = claim["topic_id"] == ZERO
-            last = bare.setdefault((claim["endpoint"], claim["by"]), {}) if of_none else named.setdefault(claim["by"], {})
+            by = claim["by"]
+            last = bare.setdefault((claim["endpoint"], by), {}) if of_none else named.setdefault(by, {})
             last[claim["source"]] = max(claim.last.ts_ns, last.get(claim["source"], 0))
     found = {
         end
