@@ -1,8 +1,8 @@
 """How far a group's commits are behind the ends of the partitions, since when, and whether that grows.
 
 Rule: only what was seen counts. A partition that no client read, and none wrote with acks=all, has no end and no lag.
-Of a topic that
-was deleted and created again only what belongs to the newest counts: brokers delete the offsets of a deleted topic.
+Of a topic that was deleted and created again only what belongs to the newest counts: brokers delete the offsets of a
+deleted topic.
 """
 
 from array import array
@@ -23,7 +23,7 @@ TREND_NS, SHORTEST_TREND_NS = 60 * NS_PER_S, 10 * NS_PER_S
 
 
 class History:
-    """An offset of a partition over time: what a group committed, or the high watermark."""
+    """An offset of a partition over time: what a group committed, or its end."""
 
     __slots__ = ("born_ns", "former", "offsets", "stated_ns", "times", "topic_id")
 
@@ -161,7 +161,7 @@ class Lag(NamedTuple):
     ahead: int
     """Partitions with a commit beyond an end that was stated later."""
     watermark_ns: int
-    """The oldest of the high watermarks."""
+    """When the oldest of the ends was stated."""
 
 
 def lag(partitions: Iterable[Behind], end_ns: int) -> Lag | None:

@@ -1,4 +1,4 @@
-"""What members of groups and their coordinators say to each other, one step at a time; commits and high watermarks.
+"""What members of groups and their coordinators say to each other, one step at a time; commits and ends of partitions.
 
 `why` asks about one group, `groups` about all.
 """

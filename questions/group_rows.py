@@ -52,13 +52,13 @@ class GroupRow:
     partitions: int
     """With a commit that was seen."""
     measured_partitions: int
-    """Of these, those with a high watermark that was seen: the lag is about them."""
+    """Of these, those with an end that was seen: the lag is about them."""
     lag: int | None
-    """Records between the last commits and the last high watermarks; None where no partition has both."""
+    """Records between the last commits and the ends; None where no partition has both."""
     committed_ns: int | None
     """The last commit; of a share group the last request that accepts or rejects records."""
     watermark_ns: int | None
-    """The oldest of the high watermarks that the lag rests on."""
+    """When the oldest of the ends that the lag rests on was stated: a high watermark, or a write that was granted."""
     cluster: str | None = None
     """Its cluster ID, where the capture has several clusters."""
     type: str | None = None

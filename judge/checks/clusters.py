@@ -149,9 +149,9 @@ def stating(claims: list[Claim], place: Place) -> list[Side]:
 
 def two_clusters_share_an_id(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     shown: set[str] = set()
-    both_legs = {pair for one in context.forwarding.forwarders for pair in listeners(one, context)}
+    forwarded = both_legs(context) if context.clusters.twins else set()
     for twin in context.clusters.twins:
-        if listeners_of(twin.one, twin.other, context) in both_legs:
+        if listeners_of(twin.one, twin.other, context) in forwarded:
             continue  # what is in between changes names
         first, second = twin.shown_by
         one, other = (
@@ -169,7 +169,7 @@ def two_clusters_share_an_id(subject: Subject, group: Group, context: CheckConte
 def proxy_in_between(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     if subject != ("server",):
         return
-    known = {pair for one in context.forwarding.forwarders for pair in listeners(one, context)}
+    known = both_legs(context)
     for pair in context.clusters.renamings:
         first, second = pair.shown_by
         if (
@@ -195,6 +195,11 @@ def in_series(parts: Iterable[str]) -> str:
     """`1, 2 and 3`."""
     *first, last = parts
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def both_legs(context: CheckContext) -> set[frozenset[str]]:
+    """The pairs of listeners between which something forwards."""
+    return {pair for one in context.forwarding.forwarders for pair in listeners(one, context)}
 
 
 def listeners(one: Forwarder, context: CheckContext) -> Iterator[frozenset[str]]:

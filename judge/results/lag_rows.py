@@ -1,7 +1,7 @@
 """Rows of the table lags: how far the committed offsets of each group are behind the ends of a topic's partitions.
 
-Rule: only what was seen counts. A partition of which no client was told how far it reaches has no lag. What was
-committed of a deleted topic is no commit of the one that took its place.
+Rule: only what was seen counts. A partition whose end is in no answer has no lag. What was committed of a deleted topic
+is no commit of the one that took its place. What is committed in transactions is not among the claims.
 """
 
 from collections import defaultdict

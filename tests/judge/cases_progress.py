@@ -752,7 +752,7 @@ def cli014_fires__the_same_records_each_time(lab):
 
 
 def cli014_fires__the_same_records_over_new_connections(lab):
-    """It may be a tool that looks at them now and then: nobody is said to be hurt."""
+    """It may be a tool that looks at them now and then: no client counts as hurt."""
     gets_the_same(lab, new=True)
     (found,) = lab.findings("CLI014")
     assert found["kind"] == "information"
