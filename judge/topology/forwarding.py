@@ -33,7 +33,7 @@ class Forwarding:
     forwarders: tuple[Forwarder, ...] = ()
     received: dict[str, Claim] = field(default_factory=dict)
     sent: dict[Leg, Claim] = field(default_factory=dict)
-    """Of each back leg what was sent on."""
+    """Of each back leg the requests of its client."""
     through: dict[Leg, str] = field(default_factory=dict)
     """By back leg the endpoint that sends on."""
 
@@ -67,7 +67,8 @@ def forwarding_of(ledger: Ledger, addresses: Iterable[Claim]) -> Forwarding:
         Leg(*claim.key): claim for subject in ledger.subjects("client") for claim in ledger.claims("client", *subject)
     }
     through = all_legs(found, {leg: claim.tally for leg, claim in asking.items()})
-    return Forwarding(tuple(found), received, {leg: sent.get(leg) or asking[leg] for leg in through}, through)
+    shown = {leg: asking.get(leg) or sent[leg] for leg in through}  # which samples are kept depends on what came first
+    return Forwarding(tuple(found), received, shown, through)
 
 
 def sample(claim: Claim) -> Sample:
