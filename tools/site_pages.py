@@ -106,7 +106,8 @@ def in_folder(folder: str) -> list[str]:
 def targets(path: str) -> list[str]:
     """What a page of the repository links to, as paths from its root."""
     folder = (ROOT / path).parent
-    named = [(folder / target).resolve() for target in LINK.findall((ROOT / path).read_text("utf-8"))]
+    text = beginning() if path == INDEX else (ROOT / path).read_text("utf-8")
+    named = [(folder / target).resolve() for target in LINK.findall(text)]
     return [target.relative_to(ROOT).as_posix() for target in named if target.is_relative_to(ROOT)]
 
 
@@ -142,21 +143,21 @@ def belongs(path: str) -> bool:
     return any(path.startswith(f"{folder}/") and not path.endswith("README.md") for folder in FOLDERS.values())
 
 
+def beginning() -> str:
+    """What CHECKS.md says before its lists, whose links lead to the repository's own texts."""
+    return (ROOT / INDEX).read_text("utf-8").partition("\n## ")[0]
+
+
 def check_index() -> str:
-    """What CHECKS.md says before its table, and the checks by family, each in a sentence that leads to its page."""
-    lines = [(ROOT / INDEX).read_text("utf-8").partition("\n| code |")[0], ""]
+    """The beginning of CHECKS.md, and the checks by family, each in a sentence that leads to its page."""
+    lines = [beginning(), ""]
     lines += ["To look up an error, see the [index by Kafka's error names](checks/errors.md).", ""]
     for family, name in FAMILIES.items():
         lines += [f"## {name}", "", "| check | kind | detects |", "|---|---|---|"]
-        lines += [row(check) for check in listed_checks.LISTED.values() if check.code.startswith(family)]
+        rows = [check for check in listed_checks.LISTED.values() if check.code.startswith(family)]
+        lines += [listed_checks.row(check, check_path(check.code)) for check in rows]
         lines += [""]
     return "\n".join(lines)
-
-
-def row(check: listed_checks.ListedCheck) -> str:
-    status = "" if check.status == "stable" else f", {check.status}"
-    name = f"[{check.code}]({check_path(check.code)}) {check.name}"
-    return f"| {name} | {check.kind}{status} | {listed_checks.in_a_sentence(check)} |"
 
 
 def kafka_errors() -> dict[str, int]:

@@ -21,6 +21,8 @@ STATUSES: Mapping[str, str] = {
     "stable": "verified on captures of real clusters without false positives; messages and IDs stay",
     "preview": "verified on synthetic traffic only",
 }
+PLACE = "judge/checks/pages"
+"""Where the texts are in the repository."""
 SENTENCE = re.compile(r".*?[.](?= [A-Z`]|$)")
 LISTED: Mapping[str, ListedCheck] = {code: declared(page) for code, page in written().items()}
 OF_A_LATER_RELEASE = declared(
@@ -75,12 +77,12 @@ def paragraph(words: str) -> str:
 
 
 def document() -> str:
-    """CHECKS.md: every check by family."""
+    """CHECKS.md: a line a check, by family, which leads to its page."""
     lines = [
         "# Checks",
         "",
-        f"wirecheck has {len(LISTED)} checks. `wirecheck explain CODE` shows one of them. `make docs` generates",
-        "this page from the catalogue and `judge/checks/pages/`.",
+        f"wirecheck has {len(LISTED)} checks. Each code leads to the text of its check; `wirecheck explain CODE` shows",
+        "it on a terminal, with what it can follow from. `make docs` generates this index.",
         "",
         *(f"- **{kind}**: {meaning}." for kind, meaning in KINDS.items()),
         "",
@@ -91,12 +93,20 @@ def document() -> str:
         "Only CLU002 considers traffic from hosts that were never authorized. For exceptions, see",
         "[docs/limits.md](docs/limits.md#what-can-an-unauthenticated-host-cause).",
         "",
-        "| code | name | kind | status | detects |",
-        "|---|---|---|---|---|",
-        *(f"| {c.code} | {c.name} | {c.kind} | {c.status} | {in_a_sentence(c)} |" for c in LISTED.values()),
-        "",
     ]
     for family, title in FAMILIES.items():
-        shown = [page(code).replace("## ", "### ", 1) for code in LISTED if code.startswith(family)]
-        lines += [f"## {title}", "", *("\n".join(shown).splitlines()), ""]
+        lines += [f"## {title}", "", "| check | kind | detects |", "|---|---|---|"]
+        lines += [row(check, place(check)) for check in LISTED.values() if check.code.startswith(family)]
+        lines += [""]
     return "\n".join(lines)
+
+
+def place(check: ListedCheck) -> str:
+    """Its text in the repository, as Markdown readers name a heading."""
+    return f"{PLACE}/{check.code[:3]}.md#{check.code.lower()}-{check.name}"
+
+
+def row(check: ListedCheck, link: str) -> str:
+    """Its line in an index."""
+    status = "" if check.status == "stable" else f", {check.status}"
+    return f"| [{check.code}]({link}) {check.name} | {check.kind}{status} | {in_a_sentence(check)} |"
