@@ -163,6 +163,7 @@ def activities(
         for api in sorted(by_api)
     ]
     found = [each if each.is_hurt else taken_over(each, outcomes, settings) for each in found]
+    found = [replace(each, state=IN_PART) if reads_on(each, outcomes) else each for each in found]
     kept_out = stalled_groups(entries, settings)
     return [
         replace(one, state=STALLED, streak=kept_out[one.api]) if one.api in kept_out and one.state != STALLED else one
@@ -170,6 +171,18 @@ def activities(
     ]
 
 
+def reads_on(one: Activity, outcomes: Mapping[str, Outcomes]) -> bool:
+    """Whether a client that finds no coordinator reads all the same, as one that assigns partitions to itself does. It
+    cannot commit.
+    """
+    if one.api != COORDINATOR or one.state != STALLED or one.streak is None:
+        return False
+    if not outcomes.keys().isdisjoint({*STEPS["group"], *STEPS["transactions"]}) or READ not in outcomes:
+        return False
+    return any(run.last_ns + BETWEEN_NS >= one.streak.last_ns for run in outcomes[READ].runs({SUCCESS}))
+
+
+COORDINATOR, READ = "FindCoordinator", "Fetch"
 FENCED = frozenset({47, 90})
 """INVALID_PRODUCER_EPOCH, PRODUCER_FENCED: another process has the transactional ID."""
 END = "EndTxn"

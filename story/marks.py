@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from wirecheck.client_ids import is_of_node
-from wirecheck.judge.activity_states import FAILING, IN_PART, NOT_CAPTURED, STALLED, WORKING
+from wirecheck.judge.activity_states import COORDINATOR, FAILING, IN_PART, NOT_CAPTURED, STALLED, WORKING
 from wirecheck.judge.checks import declaration
 from wirecheck.judge.checks.listed_checks import check_of
 from wirecheck.story.cards import listed
@@ -87,16 +87,19 @@ def never_granted(key: Key, every: Iterable[Activity]) -> Iterator[tuple[Key, Cl
 
 
 def state_of(harm: Harm, activities: Iterable[Activity]) -> str:
-    """Of a client that is hurt; one that skipped records reads on, and one that a broker's address refuses may write or
-    read at the others.
+    """Of a client that is hurt; one that skipped records reads on, one that a broker's address refuses may write or
+    read at the others, and one that finds no coordinator may need none to read.
     """
     if NEVER_READ in harm.errors:
         return SKIPPED
+    mine = [
+        one for one in activities if one.client_id == harm.client_id and one.address == (harm.address or one.address)
+    ]
     works = UNREACHABLE in harm.errors and any(
         one.granted and one.step in {"reads", "writes"} and one.last_ns >= harm.last_ns - round(PARTIAL_S * 1e9)
-        for one in activities
-        if one.client_id == harm.client_id and one.address == (harm.address or one.address)
+        for one in mine
     )
+    works |= harm.api == COORDINATOR and any(one.api == harm.api and one.state == IN_PART for one in mine)
     return IN_PART if works or harm.is_partial else STALLED
 
 

@@ -7,6 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.depth import DEEP
+from tests.judge.cases_progress import fetches
 from tests.judge.lab import B1, B2, B3, ID_1, Lab, exchanged, ns, open_rows
 from tests.laws.test_judge import absurd
 from wirecheck.decode.connection.exchanges import RESPONSE_UNSEEN
@@ -298,3 +299,29 @@ def test_a_deployment_that_takes_over_hurts_nobody(seed):
     """Processes one after the other, each of which ends the one before: once, and six of them within 12 s."""
     found = transactions(Random(seed), lambda turn: turn == 10 or turn in range(40, 46))
     assert {*found.values()} == {"working"}
+
+
+@FEW
+@given(
+    seed=SEEDS,
+    step=st.sampled_from(["", "JoinGroup", "InitProducerId"]),
+    reads=st.sampled_from(["all", "none", "before"]),
+)
+def test_who_needs_no_coordinator_to_read_is_hurt_in_part_and_any_other_is_stalled(seed, step, reads):
+    """One that assigns partitions to itself reads on without commits; one that joins, or writes in transactions, does
+    not get what it asks for, and neither does one that reads nothing since.
+    """
+    dice, lab = Random(seed), Lab()
+    lab.metadata(0, [("songs", ID_1)])
+    talk, begin = lab.talk(B1, "app", "10.0.0.7"), dice.randint(40, 60)
+    for at in range(2, 40):
+        talk.ask(at, "FindCoordinator", 3, {"key": "g"}, {"nodeId": 1, "host": "10.0.0.1", "port": 9092})
+    for at in range(begin, begin + 100):
+        talk.ask(at, "FindCoordinator", 3, {"key": "g"}, {"errorCode": 15})
+    if step:
+        talk.ask(3, step, 5, {"groupId": "g"} if step == "JoinGroup" else {}, {"errorCode": 0})
+    until = {"all": begin + 100, "before": begin - 5, "none": 0}[reads]
+    fetches(lab, [(at + 0.5, at, at + 1) for at in range(2, until)], client_id="app", talk=talk)
+    lab.until = begin + 120
+    found = states(lab)["app", "10.0.0.7", "FindCoordinator"]
+    assert found == ("in part" if (step, reads) == ("", "all") else "stalled")

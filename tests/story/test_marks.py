@@ -6,7 +6,7 @@ import pytest
 
 from tests.dashboards.results import RESULT
 from tests.story.test_causes import found
-from tests.story.values import finding
+from tests.story.values import finding, harm
 from wirecheck.story.marks import STATES, marks_of, with_states
 from wirecheck.story.seen import Activity, ClientState, Coverage
 
@@ -94,6 +94,20 @@ def test_a_client_that_an_address_refuses_works_in_part_where_it_writes_at_other
     for other in (replace(writes, granted=0), replace(writes, step="metadata"), replace(writes, client_id="other")):
         (one,) = with_states((app,), (other,), (), [refused])
         assert one.work.state == "stalled"
+
+
+def test_a_client_that_finds_no_coordinator_is_hurt_as_its_ledger_says():
+    (app,) = result("working").clients
+    app, refused = replace(app, address="127.0.0.1"), harm(
+        cluster="C", level="hurt", client_id="app-0", address="127.0.0.1", api="FindCoordinator", topic=None,
+        topic_id=None, partitions=(), errors=("COORDINATOR_NOT_AVAILABLE",), brokers=(2,), metadata_brokers=(),
+        count=165, first_seen="2026-11-01T12:00:00Z", last_seen="2026-11-01T12:01:00Z", blocked_ms=60_000,
+        recovered=False,
+    )  # fmt: skip
+    finds = activity("FindCoordinator", "coordinator", 0, 99)
+    for state in ("in part", "stalled"):
+        (one,) = with_states((app,), (replace(finds, state=state),), [refused], ())
+        assert one.work.state == state
 
 
 def activity(api, step, granted, rejected):
