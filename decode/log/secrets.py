@@ -162,9 +162,11 @@ class LogSecrets:
         if status != WHOLE or head.end > at + self.in_batch:
             self.passing, self.hiding, self.in_batch = self.in_batch, True, 0
             return at
+        harmless = head.type in _harmless_types() and (self.principals or head.type not in principal_types())
+        if harmless and head.body_end > len(data) and head.end - at <= MOST_CARRIED_BYTES:
+            return None  # whether it can be read, and has unknown tags, is known with its rest
         self.in_batch -= head.end - at
         self.records -= 1
-        harmless = head.type in _harmless_types() and (self.principals or head.type not in principal_types())
         if head.type == NO_FRAME or (harmless and is_blank(data[head.body_at : head.body_end])):
             self.passing, self.hiding = head.end - at, False
             return at
@@ -172,7 +174,7 @@ class LogSecrets:
             self.bodies.append(_Body(head.body_at, head.body_end, head.type, head.version))
             self.passing, self.hiding = head.end - head.body_end, False
             return head.body_end
-        self.passing, self.hiding, self.behind = head.body_end - head.body_at, not harmless, NO_HEADERS_BYTES
+        self.passing, self.hiding, self.behind = head.body_end - head.body_at, True, NO_HEADERS_BYTES
         return head.body_at
 
 

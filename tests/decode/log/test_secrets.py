@@ -210,6 +210,21 @@ def test_any_cut_hides_keys_and_headers(odd):
         assert covered.isdisjoint(range(data.index(topic("last")), len(data)))
 
 
+@pytest.mark.parametrize("odd", [b"\x01\x05\x08PASSWORD", b"\xff\x08PASSWORD"], ids=["unknown tag", "unreadable"])
+def test_any_cut_hides_what_follows_it_of_a_harmless_record_that_has_more_than_its_layout(odd):
+    """What was sent before the cut is gone; of what comes behind it, no byte is shown that a whole record hides."""
+    body = topic()[:-1] + odd
+    data = batch(body, topic("then")) + batch(topic("last"), base_offset=9)
+    precise = {at for offset, length in secret_spans(data) for at in range(offset, offset + length)}
+    assert precise
+    for cut in range(1, len(data)):
+        walk = s.LogSecrets()
+        spans = [*walk.feed(data[:cut]), *((cut + at, n) for at, n in walk.feed(data[cut:]))]
+        covered = {at + i for at, n in spans for i in range(n)}
+        assert covered >= {at for at in precise if at >= cut}
+        assert covered.isdisjoint(range(data.index(topic("last")), len(data)))
+
+
 def test_a_record_that_is_cut_off_keeps_its_structure():
     at = WHOLE.index(b"PASSWORD-1") + 4
     walk = s.LogSecrets()
