@@ -47,3 +47,10 @@ class Conversation(NamedTuple):
     def of(text: str) -> Conversation:
         client, _, server = text.partition(">")
         return Conversation(Peer.of(client), Peer.of(server))
+
+
+@lru_cache(MOST_TEXTS)
+def ends_of(text: str) -> tuple[str, str]:
+    """Client and server of a conversation, each as text."""
+    client, server = Conversation.of(text)
+    return str(client), str(server)

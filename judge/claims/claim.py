@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from wirecheck.decode import schemas
-from wirecheck.decode.peer import Conversation
+from wirecheck.decode.peer import ends_of
 from wirecheck.judge.claims import kinds
 from wirecheck.judge.claims.kinds import Subject
 from wirecheck.judge.claims.outcomes import HARMLESS, MOST_SLOTS, SUCCESS, Outcomes, from_flat
@@ -62,11 +62,11 @@ class Sighting(NamedTuple):
 
     @property
     def server(self) -> str:
-        return str(Conversation.of(self.connection).server)
+        return ends_of(self.connection)[1]
 
     @property
     def client(self) -> str:
-        return str(Conversation.of(self.connection).client)
+        return ends_of(self.connection)[0]
 
 
 sighting: Callable[[Iterable[Any]], Sighting] = partial(tuple.__new__, Sighting)

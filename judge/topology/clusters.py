@@ -408,7 +408,7 @@ class Clusters:
         """
         server = claim.server()
         only = self.only.get(server)
-        if only is not None and (claim.first.server == claim.last.server or self.alone):
+        if only is not None and (self.alone or claim.first.server == claim.last.server):
             yield only, claim
             return
         heir = claim.last.server if server == claim.first.server else server

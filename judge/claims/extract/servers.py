@@ -225,10 +225,16 @@ def derived(claims: list[Claim]) -> Iterator[Claim]:
     """Claims derived from others, per server: sets, of which the least members are kept."""
     found: dict[tuple[str, Key], Claim] = {}
     for kind, key, claim, count, member, value in chain(carried(claims), names(claims), idless(claims)):
-        total = found.setdefault((kind, key), Claim(kind, key, claim.first, claim.last, count=0))
-        total.first, total.last = min(total.first, claim.first), max(total.last, claim.last)
+        total = found.get((kind, key))
+        if total is None:
+            total = found[kind, key] = Claim(kind, key, claim.first, claim.last, count=0)
+        elif claim.first < total.first:
+            total.first = claim.first
+        total.last = max(total.last, claim.last)
         total.count += count
-        total.peak[member] = max(total.peak.get(member, value), value)
+        known = total.peak.get(member)
+        if known is None or known < value:
+            total.peak[member] = value
     for total in found.values():
         total.peak = least(total.peak)
         yield total
@@ -242,15 +248,19 @@ def carried(claims: list[Claim]) -> Iterator[Member]:
     clients.
     """
     for claim in claims:
+        if claim.kind.removeprefix(UNANSWERED) not in CARRYING or (claim.outcomes and not claim.succeeded):
+            continue
+        topic_id = claim["topic_id"]
+        if topic_id is None or topic_id.startswith(RESERVED_IDS):
+            continue
         waits = claim.kind.startswith(UNANSWERED)
-        refused = bool(claim.outcomes) and not claim.succeeded
-        if claim.kind.removeprefix(UNANSWERED) in {"binding", "partition", "use"} and not refused:
-            topic_id = claim["topic_id"]
-            if topic_id is None or topic_id in RESERVED or topic_id.startswith(tuple(RESERVED)):
-                continue
-            key = (claim.server(), claim["host"]) if waits else (claim.server(),)
-            kind = f"{UNANSWERED}carries" if waits else "carries"
-            yield kind, key, claim, claim.count, f"{LEAST}{topic_id}", -claim.first.ts_ns
+        key = (claim.server(), claim["host"]) if waits else (claim.server(),)
+        kind = f"{UNANSWERED}carries" if waits else "carries"
+        yield kind, key, claim, claim.count, f"{LEAST}{topic_id}", -claim.first.ts_ns
+
+
+CARRYING = frozenset({"binding", "partition", "use"})
+RESERVED_IDS = tuple(RESERVED)
 
 
 def names(claims: list[Claim]) -> Iterator[Member]:
