@@ -13,6 +13,7 @@ from wirecheck.client_ids import is_of_node
 from wirecheck.judge.activity_states import COORDINATOR, FAILING, IN_PART, NOT_CAPTURED, STALLED, WORKING
 from wirecheck.judge.checks import declaration
 from wirecheck.judge.checks.listed_checks import check_of
+from wirecheck.judge.results.finding import DOUBTED
 from wirecheck.story.cards import listed
 from wirecheck.story.harm import NEVER_READ, UNREACHABLE, hurts, stated
 from wirecheck.story.seen import Activity, Client, ClientState, Cluster, Coverage
@@ -41,7 +42,7 @@ def with_states(
     for key, state in states(activities, harms, found):
         if key not in worst or STATES.index(state.state) < STATES.index(worst[key].state):
             worst[key] = state
-    doubtful = (one for one in found if question(one.code) == declaration.IN_DOUBT)
+    doubtful = (one for one in found if question(one.code) == declaration.IN_DOUBT or DOUBTED in one.words)
     doubted = {name: one for one in doubtful for name in one.client_ids}
     every = [*clients]
     hosts = Counter(one.client_id for one in every)

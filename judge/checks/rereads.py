@@ -6,7 +6,8 @@ twice what the group ever took between two commits, and if no commit of the grou
 committed the partition it counts where its members join again each time, where the group commits others of the topic,
 or where nothing behind the offset is asked for; not where it looks for the beginning each time, and leaves well or
 gets on elsewhere, unless it leaves ten times before the end of the log. Where the group has committed all that there
-is, nothing waits.
+is, nothing waits. Who begins at the first record each time and commits nothing may do so by design, as a cache. It is
+in doubt where that does not explain it: no member has the whole topic, or it is started again every few seconds.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,6 +22,7 @@ from wirecheck.judge.checks.progress import (
     Reader,
     Times,
     assigned,
+    assigned_last,
     begun_again,
     by_slot,
     greatest,
@@ -35,13 +37,17 @@ from wirecheck.judge.checks.shapes import brokers_of, clock, end_ns, resting_on,
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.extract.positions import EARLIEST
 from wirecheck.judge.claims.outcomes import SLOT_NS, Outcomes, Part
-from wirecheck.judge.results.finding import Evidence, Number
+from wirecheck.judge.results.finding import DOUBTED, Evidence, Number
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topology.clusters import Group
 
 LEAST_S = 60
 """A record may be tried so long, at first: libraries try ten times, or for a minute, and go on."""
 FETCH, HEARTBEAT = "Fetch", "Heartbeat"
+SOON_S = 8
+"""A process that is started again so soon, on average, is no job that reads a topic: its group alone takes 3 s to be
+divided (group.initial.rebalance.delay.ms).
+"""
 SLOTS = 5
 """In so many slots of 10 s it asks for the offset again."""
 
@@ -178,9 +184,29 @@ def reads_all_by_design(reads: str, again: Again, partition: int, log: Log, roun
     """
     if again.only or not begins_at_the_first(again, partition, log):
         return False
+    if no_cache(reads, again, partition, log, rounds):
+        return False
     if leaves_well(reads, again, log) and not (rounds >= MANY_ROUNDS and never_at_the_end(again, partition, log)):
         return True
     return commits_on(reads, again.slots[0], log)
+
+
+def no_cache(reads: str, again: Again, partition: int, log: Log, rounds: int) -> bool:
+    """Whether a group that commits nothing, and begins at the first record each time, does not fill a cache: its
+    members divide the topic, or they are started again far more often than a cache is filled.
+    """
+    if not begins_at_the_first(again, partition, log) or not never_commits(reads, log):
+        return False
+    often = rounds >= MANY_ROUNDS and again.lasts_ns <= rounds * SOON_S * SECOND_NS
+    return often or (rounds >= ROUNDS and is_divided(reads, log))
+
+
+def is_divided(reads: str, log: Log) -> bool:
+    """Whether a member of a group has some partitions of the topic, and other members have others."""
+    names = {log.topic.name, *(history.topic_id for history in log.topic.histories)}
+    members = (one for one in of_group("member", reads, log.group, log.context) if "assigned" in one.peak)
+    held = [{number for name, number in assigned_last(one) if name in names} for one in members]
+    return any(one and one != set().union(*held) for one in held)
 
 
 def begins_at_the_first(again: Again, partition: int, log: Log) -> bool:
@@ -253,9 +279,16 @@ def evidence(reads: str, again: Again, partition: int, log: Log) -> Evidence:
         "since": clock(max(again.since_ns, again.reader.first[0])),
         "behind": Number(greatest(log.end(partition)) - again.offset),
     }
-    by_choice = any(rule(reads, again, partition, log) for rule in (looks_at_the_first, replays_when_assigned))
+    members = of_group("member", reads, log.group, log.context)
+    rounds = rounds_of(again.reader.who, members, again.since_ns, end_ns(again.slots[-1]))
+    replays = replays_when_assigned(reads, again, partition, log)
+    doubted = no_cache(reads, again, partition, log, max(rounds, ROUNDS if replays else 0))
+    stuck = rounds >= MANY_ROUNDS and never_at_the_end(again, partition, log)
+    by_choice = looks_at_the_first(reads, again, partition, log) or replays or (doubted and not stuck)
     if not by_choice:
         words["hurt_host"] = host
+    elif doubted:
+        words[DOUBTED] = "yes"
     claims = again.reader.claims
     return resting_on(
         claims,

@@ -21,6 +21,8 @@ SIDES = 16
 """A finding shows this many sides; its count is how often it was seen."""
 GROWING = frozenset({"count", "last", "last_answer", "connections", "bytes", "gaps", "cut"})
 """Words of findings that change while the same is seen again: how often, and when last."""
+DOUBTED = "doubted"
+"""A word of findings whose clients are in doubt, of a check that mostly shows what hurts or is by design."""
 NOUNS = ("broker ", "brokers ", "unnamed software ")
 """What a sentence may begin with besides a name."""
 SAME = ("kind", "cluster", "topic", "topic_ids", "client_ids", "brokers", "first_seen")

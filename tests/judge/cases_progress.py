@@ -13,6 +13,7 @@ from tests.judge.cases_unserved import (
 from tests.judge.lab import B1, ID_1, ID_2, disagrees_at, disagrees_later, ns
 from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, PENDING, RESPONSE_UNSEEN
 from wirecheck.decode.connection.framing.recognise import hash_of_client
+from wirecheck.judge.results.finding import DOUBTED
 
 OUT_OF_RANGE = 1
 
@@ -1388,6 +1389,51 @@ def grp018_fires__it_leaves_well_each_time(lab):
 
 def grp018_near_miss__a_job_that_is_started_often(lab):
     leaves_at(lab, 1_000)
+
+
+def doubted(lab):
+    found = lab.findings("GRP018")
+    assert {one["kind"] for one in found} == {"information"}
+    return {client for one in found if DOUBTED in {word["name"] for word in one["words"]} for client in one["client_ids"]}
+
+
+def grp018_fires__a_process_that_ends_at_once_is_in_doubt(lab):
+    """It is started again every 6 s, commits nothing, and had asked for all there is before it failed."""
+    leaves_at(lab, 1_000, every=6)
+    assert doubted(lab) == {"reader"}
+
+
+def grp018_near_miss__a_job_that_commits_at_once(lab):
+    """The same, of a group that gets on."""
+    leaves_at(lab, 1_000, every=6)
+    commits(lab, range(12, 150, 6), [4 * at for at in range(12, 150, 6)])
+
+
+def divided(lab, *, whole=False):
+    """Two members; one of them is started again every 20 s, and both begin at the first record each time. Or a process
+    of each has the topic whole.
+    """
+    lists_songs(lab, 170)
+    grows(lab, 170)
+    for number, at in enumerate(range(10, 150, 20)):
+        process(lab, at, 1, until=at + 9)
+        process(lab, at + 10, 1, until=at + 19)
+        if not whole:
+            process(lab, at + 10, 100 + number, until=at + 19, topics=(("songs", (1,)),), client_id="mate")
+        for begun in (at, at + 10):
+            lists_offset(lab, begun + 0.5, 0, -2)
+            fetches(lab, [(begun + 1, 0, begun), (begun + 2, begun, begun)])
+
+
+def grp018_fires__a_group_that_divides_the_topic_and_commits_nothing(lab):
+    """No member has all of it, as a cache would."""
+    divided(lab)
+    assert doubted(lab) == {"reader"}
+
+
+def grp018_fires__one_that_has_the_topic_whole_as_a_note(lab):
+    divided(lab, whole=True)
+    assert not doubted(lab)
 
 
 def grp018_near_miss__a_tool_that_looks_at_the_first_records(lab):
