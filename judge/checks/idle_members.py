@@ -17,7 +17,7 @@ from wirecheck.decode.request_waits import MILLISECOND_NS
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.fetching import partition_states
 from wirecheck.judge.checks.lone_readers import longest_pause
-from wirecheck.judge.checks.progress import by_slot, of_group
+from wirecheck.judge.checks.progress import Log, by_slot, log_of, of_group
 from wirecheck.judge.checks.shapes import all_begun, captured_brokers, clock, counted, resting_on, seen_whole
 from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, Claim, Subject, error_name
 from wirecheck.judge.claims.extract.clients import EPOCH_END_NS
@@ -58,9 +58,14 @@ def assigned_but_not_fetching(subject: Subject, group: Group, context: CheckCont
     limited = {client[1] for client in clients if context.claims("throttled", group, *client)}
     idle: dict[tuple[str, str, str], list[tuple[Held, int]]] = {}
     alone = (member for member in members if (member["client_id"] or "") not in limited)
+    logs: dict[str, Log] = {}
     for held in (one for member in alone for one in held_by(member, group, context)):
-        since_ns = idle_since_ns(held, subject, clients, group, context)
-        patience = patience_ns(held, since_ns, group, context)
+        own = [one for one in clients if one[1] == (held.member["client_id"] or "")]
+        since_ns = idle_since_ns(held, subject, own, group, context)
+        polls = polls_on(held, since_ns, logs, group, context)
+        if not polls:
+            since_ns = idle_since_ns(held, subject, clients, group, context)
+        patience = patience_ns(held, since_ns, group, context, polls=polls)
         if lives_on(held.member, since_ns, patience, context) and is_led(held, group, context):
             key = (held.member["group"], held.topic, held.member["client_id"] or "")
             idle.setdefault(key, []).append((held, since_ns))
@@ -114,7 +119,7 @@ def clients_at(host: str, context: CheckContext) -> list[Subject]:
     return sorted(one for one in context.ledger.subjects("client") if one[2] == host)
 
 
-def patience_ns(held: Held, since_ns: int, group: Group, context: CheckContext) -> int:
+def patience_ns(held: Held, since_ns: int, group: Group, context: CheckContext, *, polls: bool) -> int:
     """How long a member may do without a fetch: its own rebalance timeout (of Java max.poll.interval.ms), or more; of a
     share group, which states none, Java's own. Of a reader with a rhythm whose log goes on twice its longest pause; of
     a share group not less than a minute, twice as long as records are locked by default. Without a rhythm it is twice
@@ -127,11 +132,28 @@ def patience_ns(held: Held, since_ns: int, group: Group, context: CheckContext) 
     mine = positions_of(held, group, context)
     if rejected_with(held, group, context) is not None:
         return context.settings.stuck_s * SECOND_NS
-    if sum(claim.count for claim in mine) < RHYTHM or not log_goes_on(held, mine, since_ns, group, context):
+    if not mine or not log_goes_on(held, mine, since_ns, group, context):
+        return longest
+    if polls:
+        longest = min(longest, POLLS_S * SECOND_NS)
+    if sum(claim.count for claim in mine) < RHYTHM:
         return longest
     slots = [slot for slot, _ in by_slot(mine)]
     pause = max((later - sooner for sooner, later in pairwise(slots)), default=0)
     return min(longest, max(context.settings.stuck_s * SECOND_NS, 2 * (pause + 1) * SLOT_NS))
+
+
+def polls_on(held: Held, since_ns: int, logs: dict[str, Log], group: Group, context: CheckContext) -> bool:
+    """Whether the member's group commits the same offset of the partition again and again since then, as an application
+    does that polls: it does not work on a batch, for which it would have until max.poll.interval.ms is over. Nor does
+    another client fetch for it: its group would get on.
+    """
+    if is_of_share_group(held.member) or held.member.peak["alive"] - since_ns < POLLS_S * SECOND_NS:
+        return False
+    log = logs.setdefault(held.topic, log_of(("name", held.topic), group, context))
+    every = [one for one in log.current("committed", held.partition) if one["group"] == held.member["group"]]
+    later = [offset for slot, offset in log.since_born(every) if slot > since_ns // SLOT_NS]
+    return len(later) >= POLLS_S * SECOND_NS // SLOT_NS // 2 and len({*later}) == 1
 
 
 def share_patience_ns(held: Held, since_ns: int, group: Group, context: CheckContext) -> int:
@@ -162,6 +184,8 @@ def log_end(held: Held, group: Group, context: CheckContext) -> list[tuple[int, 
     return by_slot(claim for claim in served if claim["partition"] == held.partition)
 
 
+POLLS_S = 90
+"""An application that polls, and does not fetch for so long, has paused its partitions or cannot get over a record."""
 RHYTHM = 20
 """So many requests and answers about a partition show how often its reader asks."""
 ROUTINE = frozenset([0, 1, 5, 6, 9, 13, 56, 74, 75, 76])
@@ -293,10 +317,12 @@ def is_full(claim: Claim, held: Held) -> bool:
 
 def fetched_last_ns(held: Held, asks: Claim, client: Subject, group: Group, context: CheckContext) -> int:
     """When one server had a fetch of the partition open last; 0 for never. In a session it stays asked for until it is
-    forgotten, or the connection answers no more.
+    forgotten, or the connection answers no more. That a session is closed is no fetch.
     """
+    ended = asks.peak.get("closed", 0) > asks.peak.get("asked", 0)
+    asked_ns = int(asks.peak.get("asked", 0)) if ended else asks.last.ts_ns
     if is_full(asks, held):
-        return asks.last.ts_ns
+        return asked_ns
     last_ns = 0
     for name in held.names:
         ts_ns, port = asks.peak.get(name, (0, 0))
@@ -307,7 +333,8 @@ def fetched_last_ns(held: Held, asks: Claim, client: Subject, group: Group, cont
         if any(is_full(claim, held) for claim in forgets):
             return asks.last.ts_ns
         gone_ns = max((claim.peak[name][0] for claim in forgets if name in claim.peak), default=0)
-        last_ns = max(last_ns, gone_ns if gone_ns > ts_ns else answered_last_ns(port, asks, client, group, context))
+        answered_ns = asked_ns if ended else answered_last_ns(port, asks, client, group, context)
+        last_ns = max(last_ns, gone_ns if gone_ns > ts_ns else answered_ns)
     return int(last_ns)
 
 

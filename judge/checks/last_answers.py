@@ -11,9 +11,8 @@ from typing import NamedTuple
 from wirecheck.client_ids import is_of_node
 from wirecheck.decode import schemas
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.lone_readers import lives_on
 from wirecheck.judge.checks.shapes import brokers_of, clock, resting_on, seen_everywhere, seen_whole
-from wirecheck.judge.checks.unserved import GREETED, connections_that_are_over
+from wirecheck.judge.checks.unserved import GREETED, connections_that_are_over, lives_on
 from wirecheck.judge.claims.claim import Claim, Subject, error_name
 from wirecheck.judge.claims.outcomes import OPEN, OTHERS, SUCCESS, Part
 from wirecheck.judge.not_rejections import not_rejection
@@ -31,6 +30,8 @@ OF_WORK = OF_MEMBERS | {
     "TxnOffsetCommit", "EndTxn", "Produce", "SaslHandshake", "SaslAuthenticate",
 }  # fmt: skip
 READS = frozenset({"Fetch", "ShareFetch"})
+METADATA, PRODUCER_ID = "Metadata", "InitProducerId"
+"""A name that no topic may have is refused once; a producer gets its ID all the same."""
 PRODUCE = "Produce"
 REPLACED = frozenset({47, 82, 90})
 """INVALID_PRODUCER_EPOCH, FENCED_INSTANCE_ID, PRODUCER_FENCED: another process has taken over, as in a rolling update,
@@ -66,13 +67,13 @@ def ends_at_an_error(subject: Subject, group: Group, context: CheckContext) -> I
 def last_of_all(subject: Subject, group: Group, context: CheckContext) -> Answer | None:
     """The last answer to all that a client asks for."""
     every = context.claims("activity", group, *subject)
-    last = latest(claim for claim in every if claim["api"] in OF_WORK)
+    last = latest(claim for claim in every if claim["api"] in OF_WORK or claim["api"] == METADATA)
     ends = [answer for api, answer in last.items() if is_final(api, answer, every)]
     if not ends:
         return None
     end = max(ends, key=lambda answer: (answer.ts_ns, answer.claim.key))
     api = end.claim["api"]
-    background = READS if api in OF_MEMBERS else frozenset[str]()
+    background = READS if api in OF_MEMBERS else frozenset({PRODUCER_ID}) if api == METADATA else frozenset[str]()
     idle_ns = max(answer.ts_ns for answer in last.values())
     if any(answer.ts_ns > end.ts_ns for other, answer in last.items() if other not in {api, *background}):
         if not ends_on_its_connection(end, every):
@@ -80,7 +81,8 @@ def last_of_all(subject: Subject, group: Group, context: CheckContext) -> Answer
         idle_ns = end.ts_ns
     idle_ns += context.settings.fell_silent_s * SECOND_NS
     context.watch()
-    if not context.passed(idle_ns) or (end.code in REPLACED and not lives_on(subject, idle_ns, context)):
+    may_end = end.code in REPLACED or api == METADATA
+    if not context.passed(idle_ns) or (may_end and not lives_on(subject, idle_ns, context)):
         return None
     return end if seen_everywhere(subject, end.ts_ns, group, context) else None
 

@@ -10,7 +10,7 @@ from wirecheck.client_ids import is_of_node
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.progress import Log, Reader, Who, greatest, log_of, reached, readers
 from wirecheck.judge.checks.shapes import brokers_of, clock, counted, resting_on
-from wirecheck.judge.checks.unserved import connection_spans, connections_that_are_over
+from wirecheck.judge.checks.unserved import lives_on
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.kinds import PAUSE
 from wirecheck.judge.claims.outcomes import SLOT_NS
@@ -93,14 +93,6 @@ def longest_pause(fetches: list[Claim]) -> int:
         pauses.append(run.first_ns // SLOT_NS - until)
         until = max(until, run.last_ns // SLOT_NS)
     return max(pauses, default=0)
-
-
-def lives_on(client: Subject, until_ns: int, context: CheckContext) -> bool:
-    """Whether the client was connected until then, or one of its connections was never closed."""
-    if not context.passed(until_ns):
-        return False
-    unclosed = any("unclosed" in one.peak for one in connections_that_are_over(client, context))
-    return unclosed or any(last_ns >= until_ns for _, last_ns in connection_spans(client, context))
 
 
 def more_than_asked(log: Log, partition: int, reader: Reader, since_ns: int) -> int:

@@ -626,26 +626,25 @@ def members_vanished(subject: Subject, group: Group, context: CheckContext) -> I
     """One per group: its last members fell silent, left no word, and no other came while records wait."""
     log = log_of(subject, group, context)
     found: dict[str, int] = {}
-    silent: dict[str, list[Claim]] = {}
+    silent: dict[str, tuple[list[Claim], int]] = {}
     for partition in sorted(log.of("committed")):
         for (reads,), done in gathered(log.current("committed", partition), "group"):
             if reads not in silent:
                 silent[reads] = last_alive(reads, log)
-            end = log.end(partition)
-            commits = log.since_born(done) if silent[reads] and end else []
+            end, (last, since_ns) = log.end(partition), silent[reads]
+            commits = log.since_born(done) if last and end else []
             if not commits:
                 continue
-            since = alive_ns(silent[reads][0]) // SLOT_NS
+            since = since_ns // SLOT_NS
             if commits[-1][0] <= since + 1 and greatest(end) > max(commits[-1][1], greatest(end, since + 1)):
                 found[reads] = found.get(reads, 0) + greatest(end) - commits[-1][1]
     for reads, records in sorted(found.items()):
-        last = silent[reads]
+        last, since_ns = silent[reads]
         clients = tuple(sorted({one["client_id"] or "" for one in last}))
-        since_ns = max(map(alive_ns, last))
         words = {"group": reads, "since": clock(since_ns), "records": Number(records)}
         words["client"] = and_list([one or "a client without an ID" for one in clients])
-        about = {"topic": log.topic.name, "client_ids": clients, "first_ns": since_ns, "count": records}
-        yield resting_on(last, reads, log.topic.name, **about, words=words)
+        about = {"topic": log.topic.name, "client_ids": clients, "count": records}
+        yield resting_on(last, reads, log.topic.name, **about, first_ns=since_ns, last_ns=since_ns, words=words)
 
 
 def last_leave(reads: str, context: CheckContext, group: Group) -> Claim | None:
@@ -668,31 +667,35 @@ def last_leave(reads: str, context: CheckContext, group: Group) -> Claim | None:
 
 def asks_on(member: Claim, since_ns: int, log: Log) -> bool:
     """Whether its client sent anything after that, a heartbeat that is answered by REBALANCE_IN_PROGRESS among it."""
+    return asked_last_ns(member, log) > since_ns
+
+
+def asked_last_ns(member: Claim, log: Log) -> int:
     client = "client", member["client_id"] or "", member["host"]
     every = log.context.claims("activity", log.group, *client)
-    return any(run.last_ns > since_ns for one in every for run in one.outcomes.runs())
+    return max((run.last_ns for one in every for run in one.outcomes.runs()), default=0)
 
 
 def alive_ns(member: Claim) -> int:
     return int(max(member.last.ts_ns, member.peak.get("alive", 0)))
 
 
-def last_alive(reads: str, log: Log) -> list[Claim]:
-    """The members of a group that were seen last, if none was for so long, and none of them left; each of which all
-    that it sent since then was captured.
+def last_alive(reads: str, log: Log) -> tuple[list[Claim], int]:
+    """The members of a group that were seen last, and when, if none was for so long, and none of them left; each of
+    which all that it sent since then was captured. What a member asks for until then may be rejected: it ends, too,
+    while its coordinator moves.
     """
-    context = log.context
+    context, none = log.context, (list[Claim](), 0)
     members = of_group("member", reads, log.group, context)
     if not members or not log.brokers or last_leave(reads, context, log.group) is not None:
-        return []
-    until_ns = max(map(alive_ns, members))
+        return none
+    alive = max(map(alive_ns, members))
+    last = [one for one in members if alive - alive_ns(one) <= SLOT_NS]
+    until_ns = max(alive, *(asked_last_ns(one, log) for one in last))
     if not context.passed(until_ns + ABSENT_S * SECOND_NS):
-        return []
-    last = [one for one in members if until_ns - alive_ns(one) <= SLOT_NS]
-    if any(asks_on(one, until_ns + SLOT_NS, log) for one in last):
-        return []
+        return none
     known = all(log.whole((one["client_id"], one["host"]), until_ns) for one in last)
-    return last if known and not any(is_internal(one["client_id"] or "") for one in last) else []
+    return (last, until_ns) if known and not any(is_internal(one["client_id"] or "") for one in last) else none
 
 
 # --- waits for other members

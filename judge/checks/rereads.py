@@ -45,7 +45,7 @@ LEAST_S = 60
 """A record may be tried so long, at first: libraries try ten times, or for a minute, and go on."""
 FETCH, HEARTBEAT = "Fetch", "Heartbeat"
 SOON_S = 8
-"""A process that is started again so soon, on average, is no job that reads a topic: its group alone takes 3 s to be
+"""A group to which a member comes so often, on average, is no job that reads a topic: its group alone takes 3 s to be
 divided (group.initial.rebalance.delay.ms).
 """
 SLOTS = 5
@@ -197,8 +197,10 @@ def no_cache(reads: str, again: Again, partition: int, log: Log, rounds: int) ->
     """
     if not begins_at_the_first(again, partition, log) or not never_commits(reads, log):
         return False
-    often = rounds >= MANY_ROUNDS and again.lasts_ns <= rounds * SOON_S * SECOND_NS
-    return often or (rounds >= ROUNDS and is_divided(reads, log))
+    members = of_group("member", reads, log.group, log.context)
+    begun = sum(again.since_ns <= one.first.ts_ns <= end_ns(again.slots[-1]) for one in members)
+    often = begun >= MANY_ROUNDS and again.lasts_ns <= begun * SOON_S * SECOND_NS
+    return rounds >= ROUNDS and (often or is_divided(reads, log))
 
 
 def is_divided(reads: str, log: Log) -> bool:

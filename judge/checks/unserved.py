@@ -33,6 +33,7 @@ from wirecheck.judge.checks.shapes import (
     seen_everywhere,
     servers_of,
 )
+from wirecheck.judge.checks.starved_readers import gets_next_to_nothing
 from wirecheck.judge.checks.versions import version_rejected
 from wirecheck.judge.claims.claim import Claim, Subject, error_name
 from wirecheck.judge.claims.extract.clients import EPOCH_END_NS
@@ -227,7 +228,43 @@ def controller_as_bootstrap(subject: Subject, group: Group, context: CheckContex
 def ends_before_its_work(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     found = [*ends_at_its_coordinator(subject, group, context)]
     found = found or [*asks_for_brokers_only(subject, group, context)]
+    found = found or [*refused_by_all_brokers(subject, group, context)]
     yield from found or begins_nowhere(subject, group, context)
+
+
+def refused_by_all_brokers(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """A client that learned its brokers, is still connected, and asked for no work: each address that it knows refuses
+    the connections of its host.
+    """
+    _, client_id, host = subject
+    found = context.claims("activity", group, *subject)
+    mine = [claim for claim in found if claim["api"] in LOOKS_FOR_BROKERS and claim.succeeded]
+    if is_of_node(client_id) or not mine or not {claim["api"] for claim in found} <= BEFORE_WORK | {INIT}:
+        return
+    first_ns = min(claim.first.ts_ns for claim in mine)
+    context.watch()
+    until_ns = first_ns + context.settings.fell_silent_s * SECOND_NS
+    known = known_addresses([subject], group, context)
+    if not known or not all(refuses(address, host, first_ns, context) for _, address in known):
+        return
+    if not lives_on(subject, until_ns, context):
+        return
+    addresses = sorted(address for _, address in known)
+    words = {
+        "client": client_id or "a client without an ID",
+        "step": "learned which brokers it needs",
+        "then": "asked for nothing",
+        "since": clock(first_ns),
+        "lacks": f": {and_list(addresses[:MOST_ADDRESSES])} refuse connections",
+    }
+    yield resting_on(mine, client_id, host, client_ids=(mine[0]["client_id"],), first_ns=first_ns, words=words)
+
+
+def refuses(address: str, host: str, since_ns: int, context: CheckContext) -> bool:
+    """Whether an address refused the host since then, and never answered."""
+    turned = context.ledger.claims("turned_away", "link", address)
+    answered = context.ledger.claims("answered", "link", address)
+    return not answered and any(one["host"] == host and one.last.ts_ns >= since_ns for one in turned)
 
 
 def begins_nowhere(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -456,7 +493,7 @@ def client_throttled(subject: Subject, group: Group, context: CheckContext) -> I
     if is_internal(subject[1]) or not claims:
         return
     first_ns, last_ns = min(one.first.ts_ns for one in claims), max(one.last.ts_ns for one in claims)
-    count, stopped = sum(one.count for one in claims), stopped_by_a_quota(claims, context)
+    count, stopped = sum(one.count for one in claims), stopped_by_a_quota(subject, claims, group, context)
     often = count >= context.settings.stuck_answers and last_ns - first_ns >= context.settings.stuck_s * SECOND_NS
     if not often and not stopped:
         return
@@ -473,18 +510,23 @@ def client_throttled(subject: Subject, group: Group, context: CheckContext) -> I
     yield resting_on(claims, *subject[1:], **about, kind="anomaly" if stopped else None, words=words)
 
 
-def stopped_by_a_quota(claims: Collection[Claim], context: CheckContext) -> str:
+def stopped_by_a_quota(subject: Subject, claims: Collection[Claim], group: Group, context: CheckContext) -> str:
     """The API that a client is granted next to nothing of: it comes back when a wait is over, and has to wait again,
-    for longer than clients wait for a response. A burst waits once, and work within a quota waits for less.
+    for longer than clients wait for a response. A burst waits once, and work within a quota waits for less. Fetches
+    wait for less at most; they count by what they bring.
     """
     for (api,), found in gathered(claims, "api"):
         longest_ns = max(one.peak["longest_ms"] for one in found) * MILLISECOND_NS
         first_ns, last_ns = min(one.first.ts_ns for one in found), max(one.last.ts_ns for one in found)
         waited_ns = sum(one.tally["throttle_ms"] for one in found) * MILLISECOND_NS
-        if longest_ns >= context.settings.cut_off_s * SECOND_NS:
-            comes_back = last_ns - first_ns >= context.settings.stuck_s * SECOND_NS
-            if comes_back and waited_ns >= ALL_THE_TIME * (last_ns - first_ns):
-                return str(api)
+        if waited_ns < ALL_THE_TIME * (last_ns - first_ns):
+            continue
+        least_ns = context.settings.cut_off_s * SECOND_NS
+        if longest_ns >= least_ns and last_ns - first_ns >= context.settings.stuck_s * SECOND_NS:
+            return str(api)
+        starves = api == "Fetch" and last_ns - first_ns >= least_ns
+        if starves and gets_next_to_nothing(subject, first_ns, last_ns, group, context):
+            return str(api)
     return ""
 
 
@@ -505,6 +547,14 @@ def connections_that_are_over(subject: Subject, context: CheckContext) -> list[C
     asked = context.ledger.claims("client", *subject)
     found = (claim for one in asked for claim in context.ledger.claims("connected", "link", one["endpoint"]))
     return [one for one in found if (one["host"], one["client_hash"]) == (host, hashed)]
+
+
+def lives_on(client: Subject, until_ns: int, context: CheckContext) -> bool:
+    """Whether the client was connected until then, or one of its connections was never closed."""
+    if not context.passed(until_ns):
+        return False
+    unclosed = any("unclosed" in one.peak for one in connections_that_are_over(client, context))
+    return unclosed or any(last_ns >= until_ns for _, last_ns in connection_spans(client, context))
 
 
 def hash_of(client_id: str) -> int:

@@ -566,6 +566,39 @@ def grp014_cannot_know(lab):
     begins_before(lab, committed=False)
 
 
+# CLI007
+
+
+def starves(lab, pace, *, known=True):
+    """Its fetches wait for 10 s each. It gets so many records in 10 s of the 20 that are written."""
+    listed(lab, 0, ID_1)
+    if known:
+        grows(lab, 100, rate=2)
+    talk = lab.talk(client_id="app", host="10.0.0.7")
+    for at in range(2, 100, 10):
+        topic = {"topicId": ID_1}
+        asked = {"replicaId": -1, "sessionEpoch": -1}
+        asked["topics"] = [{**topic, "partitions": [{"partition": 0, "fetchOffset": pace * at // 10}]}]
+        row = {"partitionIndex": 0, "highWatermark": 2 * at if known else -1, "records": "AAAA"}
+        answer = {"responses": [{**topic, "partitions": [row]}], "throttleTimeMs": 10_000}
+        talk.ask(at, "Fetch", 13, asked, answer)
+    (found,) = lab.findings("CLI007")
+    return found["kind"]
+
+
+def cli007_fires__reads_next_to_nothing(lab):
+    assert starves(lab, 1) == "anomaly"
+
+
+def cli007_fires__reads_what_is_written(lab):
+    """It waits all the time, and keeps up."""
+    assert starves(lab, 19) == "information"
+
+
+def cli007_fires__where_the_log_ends_is_not_known(lab):
+    assert starves(lab, 1, known=False) == "information"
+
+
 # CLI004
 
 
@@ -918,6 +951,21 @@ def grp016_near_miss__it_is_asked_to_join_again(lab):
         talk.ask(at, "Heartbeat", 4, {**READER, "memberId": "m-1"}, {"errorCode": 27})
 
 
+def rejected_and_gone(lab, until):
+    """Its coordinator moves, and it ends while that rejects its heartbeats."""
+    talk = vanishes(lab, until=until)
+    for at in range(30, 60, 3):
+        talk.ask(at, "Heartbeat", 4, {**READER, "memberId": "m-1"}, {"errorCode": 16})
+
+
+def grp016_fires__its_last_heartbeats_were_rejected(lab):
+    rejected_and_gone(lab, 140)
+
+
+def grp016_near_miss__its_last_heartbeats_were_rejected_a_minute_ago(lab):
+    rejected_and_gone(lab, 120)
+
+
 def grp016_near_miss__nothing_comes(lab):
     listed(lab, 0, ID_1)
     listed(lab, 140, ID_1)
@@ -1210,6 +1258,60 @@ def cli011_cannot_know(lab):
     reads_on(lab, 180, follows(2, 180), committed=[(at, at) for at in range(3, 40, 2)], metadata=False)
 
 
+# CLI004
+
+
+def polls(lab, *, asks_at=(5,), other=(), closes=None, until=200, offsets=None):
+    """A member that fetches, then commits the same offset every 5 s: Java does while its application polls."""
+    lists_songs(lab, until)
+    grows(lab, until)
+    member(lab, (("songs", (0,)),), until=until)
+    in_session(lab, asks_at, asks={0: (0,)}, closes=closes)
+    for at in other:
+        fetches(lab, [(at, at, at)], client_id="lone", host="10.0.0.7")
+    times = range(10, until, 5)
+    commits(lab, times, offsets or [3] * len(times))
+
+
+def cli004_fires__polls_on_and_does_not_fetch(lab):
+    """As Java's consumer does at a batch whose checksum is wrong."""
+    polls(lab)
+
+
+def cli004_fires__another_client_of_its_host_reads_the_topic(lab):
+    """Not for the group, which does not get on."""
+    polls(lab, other=range(10, 200, 5))
+
+
+def cli004_fires__it_closes_its_session_as_it_ends(lab):
+    polls(lab, closes=199)
+
+
+def cli004_near_miss__polls_on_for_a_minute(lab):
+    polls(lab, until=80)
+
+
+def cli004_near_miss__works_on_a_batch_and_commits_nothing(lab):
+    lists_songs(lab, 200)
+    grows(lab, 200)
+    member(lab, (("songs", (0,)),), until=200)
+    in_session(lab, (5,), asks={0: (0,)})
+    commits(lab, [10], [3])
+
+
+def cli004_near_miss__another_client_fetches_for_it(lab):
+    """Its group gets on."""
+    polls(lab, other=range(10, 200, 5), offsets=range(9, 199, 5))
+
+
+def cli004_near_miss__polls_on_at_the_end_of_the_log(lab):
+    """A session asks for the partition until it is closed; nothing is written."""
+    lists_songs(lab, 200)
+    member(lab, (("songs", (0,)),), until=200)
+    in_session(lab, (5, 10), asks={0: (0,)})
+    commits(lab, range(10, 200, 5), [10] * 38)
+
+
 # GRP018
 
 
@@ -1394,7 +1496,9 @@ def grp018_near_miss__a_job_that_is_started_often(lab):
 def doubted(lab):
     found = lab.findings("GRP018")
     assert {one["kind"] for one in found} == {"information"}
-    return {client for one in found if DOUBTED in {word["name"] for word in one["words"]} for client in one["client_ids"]}
+    return {
+        client for one in found if DOUBTED in {word["name"] for word in one["words"]} for client in one["client_ids"]
+    }
 
 
 def grp018_fires__a_process_that_ends_at_once_is_in_doubt(lab):

@@ -802,13 +802,57 @@ def cli008_near_miss__asks_for_brokers_and_writes(lab):
     talk.ask(70, "Produce", 9, {"acks": 1, "topicData": [{"name": "orders", "partitionData": [{"index": 0}]}]}, answer)
 
 
+NEVER_CLOSED = {"over": True, "client_hash": hash_of_client(b"app", 3)[0]}
+
+
+def knows_dead_brokers(lab, *, then=(), dead=("10.0.0.9:9099", "10.0.0.9:9098"), serves=False, **facts):
+    """It learns its brokers from one that advertises other addresses, which refuse its host."""
+    talk = greet(lab.talk(client_id="app", host="10.0.0.7", **NEVER_CLOSED | facts), 1)
+    lab.metadata(2, brokers={"10.0.0.9:9099": 1, "10.0.0.9:9098": 2}, talk=talk)
+    for at in range(3, 100, 5):
+        for address in dead:
+            lab.talk(address, "app", "10.0.0.7", over=True, close_ns=ns(at), closed_by="server-rst")
+    if serves:
+        lab.metadata(
+            50,
+            brokers={"10.0.0.9:9099": 1},
+            server="10.0.0.9:9099",
+            talk=lab.talk("10.0.0.9:9099", "other", "10.0.0.8"),
+        )
+    for at, api, version, request, response in then:
+        talk.ask(at, api, version, request, response)
+    lab.until = 120
+
+
+def cli008_fires__each_address_refuses_it(lab):
+    """Java's producer asks for metadata once."""
+    knows_dead_brokers(lab)
+
+
+def cli008_near_miss__one_address_does_not_refuse_it(lab):
+    """It may be an administrator's tool, which is connected."""
+    knows_dead_brokers(lab, dead=("10.0.0.9:9099",))
+
+
+def cli008_near_miss__an_address_serves_others(lab):
+    knows_dead_brokers(lab, serves=True)
+
+
+def cli008_near_miss__a_tool_that_looked_once(lab):
+    knows_dead_brokers(lab, over=True, close_ns=ns(4), closed_by="client-fin")
+
+
+def cli008_near_miss__works_where_it_began(lab):
+    knows_dead_brokers(lab, then=[(4, "JoinGroup", 9, {"groupId": "g"}, {"errorCode": 0})])
+
+
 def ends(lab, error, *then, api="JoinGroup", version=9, at=4, **facts):
     request = {"groupId": "g"} if api != "InitProducerId" else {"transactionalId": "t"}
     finds_its_coordinator(lab, [(at, api, version, request, {"errorCode": error}), *then], **facts)
 
 
 def fenced(lab, **facts):
-    facts |= {"over": True, "client_hash": hash_of_client(b"app", 3)[0]}
+    facts |= NEVER_CLOSED
     finds_its_coordinator(lab, [*JOINS, (20, "Heartbeat", 4, {"groupId": "g"}, {"errorCode": 82})], **facts)
 
 
@@ -838,6 +882,38 @@ def cli010_near_miss__a_login_that_is_granted_later(lab):
 def cli010_fires(lab):
     """GROUP_AUTHORIZATION_FAILED, once."""
     ends(lab, 30)
+
+
+INVALID_TOPIC = 17
+
+
+def invalid_topic(lab, *then, **facts):
+    """A producer gets its ID all the same."""
+    for at in range(0, 120, 20):
+        lab.metadata(at, brokers={B1: 1}, talk=lab.talk(client_id="other", host="10.0.0.8"))
+    talk = greet(lab.talk(client_id="app", host="10.0.0.7", **NEVER_CLOSED | facts), 1)
+    refused = {"errorCode": INVALID_TOPIC, "name": "bad topic!", "partitions": []}
+    brokers = [{"nodeId": 1, "host": "10.0.0.1", "port": 9092}]
+    answer = {"brokers": brokers, "clusterId": CLUSTER, "topics": [refused]}
+    talk.ask(2, "Metadata", 12, {"topics": [{"name": "bad topic!"}]}, answer)
+    talk.ask(3, "InitProducerId", 4, {}, {"errorCode": 0, "producerId": 7})
+    for at, api, version, request, response in then:
+        talk.ask(at, api, version, request, response)
+    lab.until = 120
+
+
+def cli010_fires__a_name_that_no_topic_may_have(lab):
+    invalid_topic(lab)
+
+
+def cli010_near_miss__a_tool_that_looks_for_it(lab):
+    invalid_topic(lab, over=True, close_ns=ns(4), closed_by="client-fin")
+
+
+def cli010_near_miss__it_writes_to_another_one(lab):
+    written = {"responses": [{"name": "orders", "partitionResponses": [{"index": 0, "errorCode": 0}]}]}
+    asked = {"acks": 1, "topicData": [{"name": "orders", "partitionData": [{"index": 0}]}]}
+    invalid_topic(lab, (4, "Produce", 9, asked, written))
 
 
 def cli010_fires__a_transactional_producer(lab):
@@ -1106,8 +1182,10 @@ def lists_songs(lab, until=420, leader=1):
         talk.ask(at, "Metadata", 12, {"topics": None}, answer)
 
 
-def in_session(lab, times, *, asks=(), forgets=(), client_id="reader", talk=None, session=7, topic_id=ID_1):
-    """Fetches of one session; `asks` and `forgets`: (number of the fetch, partitions)."""
+def in_session(
+    lab, times, *, asks=(), forgets=(), client_id="reader", talk=None, session=7, topic_id=ID_1, closes=None
+):
+    """Fetches of one session; `asks` and `forgets`: (number of the fetch, partitions); `closes`: when it is closed."""
     talk = talk or lab.talk(client_id=client_id, host="10.0.0.7")
     asks, forgets = dict(asks), dict(forgets)
     for number, at in enumerate(times):
@@ -1122,6 +1200,9 @@ def in_session(lab, times, *, asks=(), forgets=(), client_id="reader", talk=None
         ]
         answer = {"sessionId": session, "responses": [{"topicId": topic_id, "partitions": rows}] if rows else []}
         talk.ask(at, "Fetch", 13, asked | {"forgottenTopicsData": gone}, answer)
+    if closes:
+        asked = {"replicaId": -1, "sessionId": session, "sessionEpoch": -1, "topics": [], "forgottenTopicsData": []}
+        talk.ask(closes, "Fetch", 13, asked, {"sessionId": 0, "responses": []})
     return talk
 
 

@@ -83,9 +83,14 @@ def members(batch: Batch) -> Iterator[Claim]:
 
 def asks(batch: Batch, fetches: "Fetches") -> Iterator[Claim]:
     """What clients list in fetches, in a session or not: of each partition when last, and in which connection's session
-    it stays from then on.
+    it stays from then on; and when they fetched last, and closed a session last (KIP-227), as at the end of a consumer.
     """
-    message = fetches.header.message[~fetches.of_follower(batch, fetches.header.message)]
+    header = fetches.header
+    message = header.message[~fetches.of_follower(batch, header.message)]
+    closes = (header["session_epoch"] == SESSIONLESS) & (header["session_id"] != 0)
+    closes[np.isin(header.message, fetches.asked.message)] = False
+    at = np.isin(header.message, message)
+    peak = {"asked": np.where(closes, 0, header.ts_ns)[at], "closed": np.where(closes, header.ts_ns, 0)[at]}
     found = fetches.asked.where(~fetches.of_follower(batch, fetches.asked.message))
     in_session, seen = fetches.in_session(batch, found.message), batch.sightings.ts_ns[found.message]
     ports = batch.sightings.port.take(found.message).only(in_session)
@@ -93,7 +98,8 @@ def asks(batch: Batch, fetches: "Fetches") -> Iterator[Claim]:
     def values(rows: Ints) -> list[Any]:
         return [[ts_ns, port or 0] for ts_ns, port in zip(seen[rows].tolist(), ports.at(rows), strict=True)]
 
-    rows, inside = (batch.states("fetch_asks", "@who", at) for at in (message, found.message))
+    rows = batch.states("fetch_asks", "@who", message, peak=peak)
+    inside = batch.states("fetch_asks", "@who", found.message)
     yield from sets(rows, inside, found.hashes, batch.sightings, values)
 
 

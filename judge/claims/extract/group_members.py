@@ -2,7 +2,7 @@
 
 Rule: what a member holds is its last assignment, whole: of the consumer protocol the answer to SyncGroup, of KIP-848
 that to ConsumerGroupHeartbeat, of share groups (KIP-932) that to ShareGroupHeartbeat. An assignment with bytes of an
-application in it (Kafka Streams, Connect) is not read.
+application in it (Kafka Streams, Connect) is not read, nor are the tasks of a Streams group (KIP-1071).
 Sets are bounded (`members.py`).
 """
 
@@ -21,6 +21,7 @@ from wirecheck.judge.claims.reduce import Column, Ints, Rows, grouped
 
 MEMBER = "member"
 JOIN, CLASSIC, NEXT, SHARE = "JoinGroup", "Heartbeat", "ConsumerGroupHeartbeat", "ShareGroupHeartbeat"
+STREAMS = "StreamsGroupHeartbeat"
 BY_ID = (NEXT, SHARE)
 LEAVES = -1
 """The member epoch of a member that leaves."""
@@ -38,10 +39,10 @@ def claims(batch: Batch) -> Iterator[Rows]:
         yield of_members(joined, "member_id", {"rebalance_timeout_ms": limit_ms}, tally=joined.slots, latest=led)
     if alive := batch.lines(CLASSIC, "response"):
         yield of_members(alive, None, {"alive": alive.ts_ns})
-    for api in BY_ID:
+    for api in (*BY_ID, STREAMS):
         if alive := batch.lines(api, "response"):
             peak = {"alive": alive.ts_ns}
-            if api == NEXT:
+            if api in {NEXT, STREAMS}:
                 peak["rebalance_timeout_ms"] = alive.other("rebalance_timeout_ms", -1)
             epoch = alive.other("member_epoch", 0)
             yield of_members(alive, "member_id", peak, epoch >= 0)
