@@ -57,15 +57,8 @@ def assigned_but_not_fetching(subject: Subject, group: Group, context: CheckCont
     clients = clients_at(subject[1], context)
     limited = {client[1] for client in clients if context.claims("throttled", group, *client)}
     idle: dict[tuple[str, str, str], list[tuple[Held, int]]] = {}
-    alone = (member for member in members if (member["client_id"] or "") not in limited)
-    logs: dict[str, Log] = {}
-    for held in (one for member in alone for one in held_by(member, group, context)):
-        own = [one for one in clients if one[1] == (held.member["client_id"] or "")]
-        since_ns = idle_since_ns(held, subject, own, group, context)
-        polls = polls_on(held, since_ns, logs, group, context)
-        if not polls:
-            since_ns = idle_since_ns(held, subject, clients, group, context)
-        patience = patience_ns(held, since_ns, group, context, polls=polls)
+    alone = [member for member in members if (member["client_id"] or "") not in limited]
+    for held, since_ns, patience in patient(subject, alone, clients, group, context):
         if lives_on(held.member, since_ns, patience, context) and is_led(held, group, context):
             key = (held.member["group"], held.topic, held.member["client_id"] or "")
             idle.setdefault(key, []).append((held, since_ns))
@@ -91,6 +84,21 @@ def assigned_but_not_fetching(subject: Subject, group: Group, context: CheckCont
         about = {"topic": topic, "topic_ids": ids, "client_ids": (claims[0]["client_id"],), "first_ns": since_ns}
         last_ns = max(held.member.peak["alive"] for held, _ in found)
         yield resting_on(claims, reads, topic, client_id, subject[1], **about, last_ns=last_ns, words=words)
+
+
+def patient(
+    subject: Subject, members: list[Claim], clients: list[Subject], group: Group, context: CheckContext
+) -> Iterator[tuple[Held, int, int]]:
+    """Each partition that members hold, since when it is idle, and how long it may be."""
+    logs: dict[str, Log] = {}
+    for member in members:
+        own = [one for one in clients if one[1] == (member["client_id"] or "")]
+        mine = [(held, idle_since_ns(held, subject, own, group, context)) for held in held_by(member, group, context)]
+        last_ns = max((since_ns for _, since_ns in mine), default=0)
+        for held, own_ns in mine:
+            polls = polls_on(held, last_ns, logs, group, context)
+            since_ns = own_ns if polls else idle_since_ns(held, subject, clients, group, context)
+            yield held, since_ns, patience_ns(held, since_ns, group, context, polls=polls)
 
 
 def waiting_member(
@@ -146,7 +154,8 @@ def patience_ns(held: Held, since_ns: int, group: Group, context: CheckContext, 
 def polls_on(held: Held, since_ns: int, logs: dict[str, Log], group: Group, context: CheckContext) -> bool:
     """Whether the member's group commits the same offset of the partition again and again since then, as an application
     does that polls: it does not work on a batch, for which it would have until max.poll.interval.ms is over. Nor does
-    another client fetch for it: its group would get on.
+    another client fetch for it: its group would get on. `since_ns`: when it did anything with any of its partitions
+    last; some of them may be paused by design.
     """
     if is_of_share_group(held.member) or held.member.peak["alive"] - since_ns < POLLS_S * SECOND_NS:
         return False

@@ -1,7 +1,8 @@
 """GRP011: groups whose last member left while records waited, and to which no other came.
 
 Rule: who leaves while it reads was stopped, and closes its connections. It counts if it did nothing for a while before,
-or if the connection over which it left stays open, and its client asks for nothing more: its process lives on.
+or if the connection over which it left stays open, and its client asks for nothing more: its process lives on. So does
+the worker of a Connect task that failed.
 """
 
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from typing import NamedTuple
 
 from wirecheck.decode.peer import Peer
 from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks.failed_tasks import Task, failed_tasks
 from wirecheck.judge.checks.last_answers import OF_WORK, is_open
 from wirecheck.judge.checks.progress import Log, Times, greatest, last_leave, log_of, longest_gap
 from wirecheck.judge.checks.shapes import clock, gathered, resting_on
@@ -29,15 +31,21 @@ def left_while_records_waited(subject: Subject, group: Group, context: CheckCont
             if one is not None:
                 found.setdefault(done[0]["group"], []).append(one)
     for reads, waiting in sorted(found.items()):
-        last = waiting[0].left
-        words = {
-            "group": reads,
-            "left": clock(last.last.ts_ns),
-            "since": clock(max(one.acted_ns for one in waiting)),
-            "records": Number(sum(one.records for one in waiting)),
-        }
-        about_it = {"topic": log.topic.name, "client_ids": (last["client_id"],), "first_ns": last.last.ts_ns}
-        yield resting_on([last], reads, log.topic.name, **about_it, words=words)
+        did = f"committed nothing from {clock(max(one.acted_ns for one in waiting))}"
+        yield left_behind(reads, waiting[0].left, sum(one.records for one in waiting), did, log)
+    tasks: dict[str, list[Task]] = {}
+    for one_task in (task for partition in sorted(log.of("position")) for task in failed_tasks(log, partition)):
+        tasks.setdefault(one_task.reads, []).append(one_task)
+    for reads, ended in sorted(tasks.items()):
+        if reads not in found:
+            did = "ended, its Connect worker did not"
+            yield left_behind(reads, ended[0].left, sum(task.records for task in ended), did, log)
+
+
+def left_behind(reads: str, last: Claim, records: int, did: str, log: Log) -> Evidence:
+    words = {"group": reads, "left": clock(last.last.ts_ns), "did": did, "records": Number(records)}
+    about_it = {"topic": log.topic.name, "client_ids": (last["client_id"],), "first_ns": last.last.ts_ns}
+    return resting_on([last], reads, log.topic.name, **about_it, words=words)
 
 
 class Behind(NamedTuple):

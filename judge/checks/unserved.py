@@ -335,7 +335,7 @@ def asks_for_brokers_only(subject: Subject, group: Group, context: CheckContext)
         return
     first_ns, last_ns = min(run.first_ns for run in runs), max(run.last_ns for run in runs)
     lasted_ns = last_ns - first_ns
-    tries = asks_ever_later(mine)
+    tries = asks_ever_later(mine) or count >= lasted_ns // WITHOUT_PAUSE_NS
     if lasted_ns < context.settings.fell_silent_s * SECOND_NS or (lasted_ns > count * RARELY_NS and not tries):
         return
     context.watch()
@@ -405,6 +405,8 @@ AGAIN = 20
 """So many answers are more than a start needs."""
 RARELY_NS = 3 * SECOND_NS
 """Clients ask again once a second while they reach no broker, and after five minutes when all is well."""
+WITHOUT_PAUSE_NS = SECOND_NS // 3
+"""So soon, all the time, a client asks again that lacks a leader (retry.backoff.ms is 100 ms), and no tool."""
 MOST_ADDRESSES = 3
 MEMBERSHIP = frozenset({"SyncGroup", "ConsumerGroupHeartbeat"})
 """What a member of a group asks for; a tool that looks at offsets does not."""

@@ -426,6 +426,49 @@ def grp011_near_miss__it_reads_something_else(lab):
     fetches(lab, follows(80, 110))
 
 
+def task_leaves(lab, *, begun=10, left=12, worker=range(2, 150, 5), joins=(8,), **facts):
+    """A sink task of Kafka Connect, and its worker."""
+    lists_songs(lab, 150)
+    grows(lab, 150)
+    task = process(lab, begun, 1, until=left, client_id="connector-consumer-s-0")
+    task.facts |= facts
+    fetches(lab, [(begun + 0.5, begun, begun + 1)], talk=task)
+    leaves(task, left)
+    talk = lab.talk(client_id="connect-10.0.0.7:8083", host="10.0.0.7")
+    mine = {"groupId": "connect", "memberId": "w-1", "protocolType": "connect"}
+    for at in joins:
+        talk.ask(at, "JoinGroup", 7, mine, {"errorCode": 0, "memberId": "w-1"})
+    for at in worker:
+        talk.ask(at, "Heartbeat", 4, mine, {"errorCode": 0})
+    lab.until = 150
+
+
+def grp011_fires__a_connect_task_that_fails_at_its_first_record(lab):
+    task_leaves(lab)
+
+
+def grp011_fires__a_connect_task_that_fails_later(lab):
+    task_leaves(lab, left=50)
+
+
+def grp011_near_miss__a_connector_is_deleted(lab):
+    """Its worker joins again for that."""
+    task_leaves(lab, left=50, joins=(8, 49))
+
+
+def grp011_near_miss__a_connect_worker_is_stopped(lab):
+    task_leaves(lab, left=50, worker=range(2, 50, 5))
+
+
+def grp011_near_miss__a_connect_task_moves(lab):
+    task_leaves(lab, left=50)
+    process(lab, 52, 2, until=150, client_id="connector-consumer-s-0")
+
+
+def grp011_cannot_know__what_a_connect_task_sent(lab):
+    task_leaves(lab, left=50, unseen_request_bytes=300)
+
+
 def grp011_cannot_know__what_it_sent_after_it_left(lab):
     leaves_behind(lab, **STAYS, client_hash=hashed_name("reader"))
     carries_nothing(lab, 100, gaps=((ns(100), 1, 900),), unseen_response_bytes=900)
@@ -468,8 +511,8 @@ def grp011_cannot_know(lab):
 # GRP012
 
 
-def joins(lab, at, until, *, client_id="reader", outcome=PENDING, response=None, answered_in=0.001):
-    talk = lab.talk(client_id=client_id, host="10.0.0.7")
+def joins(lab, at, until, *, client_id="reader", outcome=PENDING, response=None, answered_in=0.001, **facts):
+    talk = lab.talk(client_id=client_id, host="10.0.0.7", **facts)
     asked = {**READER, "memberId": client_id, "rebalanceTimeoutMs": 300_000, "sessionTimeoutMs": 45_000}
     talk.ask(at, "JoinGroup", 7, asked, response, outcome=None if response else outcome, answered_in=answered_in)
     served = lab.talk(client_id="other", host="10.0.0.8")
@@ -496,6 +539,20 @@ def grp012_near_miss(lab):
 def grp012_cannot_know(lab):
     """The capture ends before."""
     joins(lab, 20, 40)
+
+
+CLOSES = {"outcome": CLOSED_BY_CLIENT, "closed_by": "client-fin", "close_ns": ns(90)}
+
+
+def grp012_fires__it_closes_without_a_response(lab):
+    member(lab, until=20)
+    joins(lab, 20, 100, client_id="late", **CLOSES)
+
+
+def grp012_cannot_know__whether_it_got_a_response(lab):
+    """A segment of the server is missing."""
+    member(lab, until=20)
+    joins(lab, 20, 100, client_id="late", unseen_response_bytes=300, **CLOSES)
 
 
 # GRP013
@@ -1289,6 +1346,15 @@ def cli004_fires__it_closes_its_session_as_it_ends(lab):
 
 def cli004_near_miss__polls_on_for_a_minute(lab):
     polls(lab, until=80)
+
+
+def cli004_near_miss__polls_on_and_fetches_its_other_partition(lab):
+    """An application that pauses one of them."""
+    lists_songs(lab, 200)
+    grows(lab, 200)
+    member(lab, until=200)
+    in_session(lab, range(5, 200, 5), asks={0: (0, 1)}, forgets={1: (0,)})
+    commits(lab, range(10, 200, 5), [3] * 38)
 
 
 def cli004_near_miss__works_on_a_batch_and_commits_nothing(lab):

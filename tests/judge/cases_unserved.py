@@ -744,6 +744,11 @@ def cli008_near_miss__a_tool_that_looks_at_metadata(lab):
     asks_for_brokers(lab, host="10.0.0.1")
 
 
+def cli008_fires__asks_many_times_a_second(lab):
+    """Java's consumer that was assigned a partition which is not there."""
+    asks_for_brokers(lab, host="10.0.0.1", times=[1 + number / 5 for number in range(200)])
+
+
 def cli008_near_miss__a_tool_where_clients_reach_the_host_name(lab):
     asks_for_brokers(lab)
     lab.fetches([2, 60, 99], ID_1, client_id="reader")

@@ -168,17 +168,18 @@ def restored(batch: Batch) -> Iterator[Rows]:
 
 
 def joins(batch: Batch) -> Iterator[Rows]:
-    """How long members wait until all others have joined: the longest time until a response, and when the last request
-    was sent that has none before the capture ends.
+    """How long members wait until all others have joined: the longest time until a response, or until they close the
+    connection, and when the last request was sent that has none before the capture ends. A response may be missing only
+    where all of the connection was captured.
     """
     asked = batch.lines("JoinGroup", "request")
     if asked is None:
         return
     exchanges, row = batch.exchanges, batch.exchange[asked.message]
     outcome = exchanges.outcome[row]
-    ended, pending = np.isin(outcome, (ANSWERED, CLOSED_BY_CLIENT)), outcome == PENDING
-    whole_ones = np.array([whole(one) for one in exchanges.connections], np.bool_)
-    pending &= whole_ones[exchanges.connection[asked.message]]
+    each_whole = np.array([whole(one) for one in exchanges.connections], np.bool_)
+    is_whole = each_whole[exchanges.connection[asked.message]]
+    ended, pending = (outcome == ANSWERED) | ((outcome == CLOSED_BY_CLIENT) & is_whole), (outcome == PENDING) & is_whole
     to_ns = np.where(ended, until_ns(exchanges, row), 0)
     waited = (ended & (to_ns - asked.ts_ns >= OVERDUE_NS)) | pending
     longest = {"wait": (np.maximum(to_ns - asked.ts_ns, 0), asked.ts_ns)}

@@ -1,0 +1,77 @@
+"""Sink tasks of Kafka Connect that failed while their worker lives.
+
+Rule: a task that fails leaves its group and closes its connections at once, as any reader does that is stopped. What
+stops a task on purpose is known to the workers first: they join their own group again when a connector is created,
+changed, deleted or stopped (KIP-415, KIP-875), or when a worker leaves. A task that fails at its first records leaves
+within seconds of that, so that one counts which began no sooner.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks.progress import Log, Reader, greatest, last_leave, of_group, readers
+from wirecheck.judge.checks.shapes import seen_everywhere
+from wirecheck.judge.claims.claim import Claim
+from wirecheck.judge.claims.outcomes import SLOT_NS
+from wirecheck.judge.thresholds import SECOND_NS
+
+TASK, WORKER = "connector-consumer-", "connect"
+"""How the client IDs of a sink task's consumer, and of its worker's own clients, begin by default."""
+JOIN = "JoinGroup"
+REARRANGED_NS = 15 * SECOND_NS
+"""So soon after its workers join again a task is stopped, or begins and fails."""
+
+
+class Task(NamedTuple):
+    """A task that left its group, and what waits for it in a partition."""
+
+    reads: str
+    left: Claim
+    records: int
+
+
+def failed_tasks(log: Log, partition: int) -> Iterator[Task]:
+    end = log.end(partition)
+    every = (one for one in readers(log.current("position", partition)) if (one.client_id or "").startswith(TASK))
+    for one in every if end else ():
+        mine = log.context.by("client_id", "member", log.group, "host", one.host).get((one.client_id,), ())
+        for reads in sorted({claim["group"] for claim in mine}):
+            last = last_leave(reads, log.context, log.group) if log.brokers else None
+            if last is not None and (last["client_id"], last["host"]) == one.who and failed(one, reads, last, log):
+                done = log.since_born(c for c in log.current("committed", partition) if c["group"] == reads)
+                begun = min(offset for _, offset in one.times)
+                yield Task(reads, last, greatest(end) - max(greatest(done), begun))
+
+
+def failed(one: Reader, reads: str, last: Claim, log: Log) -> bool:
+    """Whether its worker lives on without it, while the log grows, and nobody arranged it."""
+    context, left_ns = log.context, last.last.ts_ns
+    until_ns = left_ns + context.settings.cut_off_s * SECOND_NS
+    if not context.passed(until_ns) or not lives(one, until_ns, context):
+        return False
+    members = (c for c in of_group("member", reads, log.group, context) if (c["client_id"], c["host"]) == one.who)
+    began_ns = max((claim.first.ts_ns for claim in members), default=0)
+    if left_ns - began_ns > REARRANGED_NS and is_arranged(one, left_ns, log):
+        return False
+    return seen_everywhere(("client", one.client_id or "", one.host), left_ns, log.group, context)
+
+
+def lives(one: Reader, until_ns: int, context: CheckContext) -> bool:
+    """Whether another client of its worker asks for anything later."""
+    return any(run.last_ns >= until_ns for claim in of_worker(one, context) for run in claim.outcomes.runs())
+
+
+def is_arranged(one: Reader, left_ns: int, log: Log) -> bool:
+    """Whether the worker joins its group again shortly before the task leaves, or as it does."""
+    joins = (claim for claim in of_worker(one, log.context) if claim["api"] == JOIN)
+    times = (ts_ns for claim in joins for run in claim.outcomes.runs() for ts_ns in (run.first_ns, run.last_ns))
+    return any(left_ns - REARRANGED_NS <= ts_ns <= left_ns + SLOT_NS for ts_ns in times)
+
+
+def of_worker(one: Reader, context: CheckContext) -> Iterator[Claim]:
+    """What the other clients of a task's worker ask for, but for its tasks."""
+    for subject in context.ledger.subjects("client"):
+        _, client_id, host = subject
+        if host == one.host and client_id.startswith(WORKER) and not client_id.startswith("connector-"):
+            yield from context.ledger.claims("activity", *subject)
