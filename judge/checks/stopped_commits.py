@@ -122,7 +122,8 @@ def reads_on(one: Stands, subject: Subject, clients: list[Subject], log: Log) ->
         return False
     if log.every("writes_in_transaction") or rejects_commits(client, one, log):
         return False
-    until_ns, own = one.since_ns + one.patience_ns, [each for each in clients if each == client]
+    until_ns = one.since_ns + one.patience_ns
+    own: list[Subject] = [each for each in clients if each == client]
     return idle_since_ns(one.held, subject, own, group, context) >= until_ns and log.whole(
         (member["client_id"], subject[1]), one.since_ns
     )
