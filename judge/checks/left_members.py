@@ -5,8 +5,8 @@ or if the connection over which it left stays open, and its client asks for noth
 the worker of a Connect task that failed.
 """
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 from wirecheck.decode.peer import Peer
 from wirecheck.judge.check_context import CheckContext
@@ -31,19 +31,20 @@ def left_while_records_waited(subject: Subject, group: Group, context: CheckCont
             if one is not None:
                 found.setdefault(done[0]["group"], []).append(one)
     for reads, waiting in sorted(found.items()):
-        did = f"committed nothing from {clock(max(one.acted_ns for one in waiting))}"
-        yield left_behind(reads, waiting[0].left, sum(one.records for one in waiting), did, log)
+        since = clock(max(one.acted_ns for one in waiting))
+        how = {"did": f"committed nothing from {since}", "since": since}
+        yield left_behind(reads, waiting[0].left, sum(one.records for one in waiting), how, log)
     tasks: dict[str, list[Task]] = {}
     for one_task in (task for partition in sorted(log.of("position")) for task in failed_tasks(log, partition)):
         tasks.setdefault(one_task.reads, []).append(one_task)
     for reads, ended in sorted(tasks.items()):
         if reads not in found:
-            did = "ended, its Connect worker did not"
-            yield left_behind(reads, ended[0].left, sum(task.records for task in ended), did, log)
+            how = {"did": "ended, its Connect worker did not", "task": "yes"}
+            yield left_behind(reads, ended[0].left, sum(task.records for task in ended), how, log)
 
 
-def left_behind(reads: str, last: Claim, records: int, did: str, log: Log) -> Evidence:
-    words = {"group": reads, "left": clock(last.last.ts_ns), "did": did, "records": Number(records)}
+def left_behind(reads: str, last: Claim, records: int, how: Mapping[str, Any], log: Log) -> Evidence:
+    words = {"group": reads, "left": clock(last.last.ts_ns), "records": Number(records), **how}
     about_it = {"topic": log.topic.name, "client_ids": (last["client_id"],), "first_ns": last.last.ts_ns}
     return resting_on([last], reads, log.topic.name, **about_it, words=words)
 
