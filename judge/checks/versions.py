@@ -19,6 +19,7 @@ from wirecheck.decode.releases import (
     digest,
     estimate,
     is_4,
+    is_of_controller,
     is_unknown,
     lines_of,
     lowest_in_4,
@@ -66,6 +67,12 @@ REPEATED = 2
 CLOSED_AFTER = 3
 """... where no request was open."""
 PRODUCE = "Produce"
+REJECTED = 5
+"""Versions rejected within an advertised range."""
+ALIKE = 3
+"""So many answers with the same ranges, and no other."""
+SEVERAL = 2
+"""Brokers that went back in one roll."""
 
 
 def version_rejected(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -296,7 +303,10 @@ def common(lines: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
 def advertised_range_anomaly(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     adverts = gathered(context.claims("advertised", group, *subject), "endpoint")
     several = any(len(claims) > 1 for _, claims in adverts)
-    own = own_endpoints(group, context) if several else set()
+    rejected = context.claims("unsupported", group, *subject)
+    own = own_endpoints(group, context) if several or rejected else set()
+    yield from rejected_within([claim for claim in rejected if claim["endpoint"] in own], group, context)
+    together = rolled_back([claim for _, claims in adverts for claim in claims], context) if several else set()
     for (endpoint,), claims in adverts:
         if endpoint in own:
             yield from alternating(endpoint, claims, context)
@@ -310,7 +320,8 @@ def advertised_range_anomaly(subject: Subject, group: Group, context: CheckConte
             if to_and_fro or order_of(new) < order_of(old):
                 back = f", and later those of {old} again" if to_and_fro else ""
                 ranges = f"the versions of Kafka {old}, then those of {new}{back}"
-                yield ranges_of(endpoint, [before, after], ranges, context, since_ns=after.first.ts_ns)
+                kind = "information" if (old, new) in together and not to_and_fro else None
+                yield ranges_of(endpoint, [before, after], ranges, context, since_ns=after.first.ts_ns, kind=kind)
         for claim in claims:
             if odd := upside_down(claim["ranges"]):
                 ranges = (
@@ -323,6 +334,51 @@ def advertised_range_anomaly(subject: Subject, group: Group, context: CheckConte
             elif not is_unknown(claim["ranges"]) and (beside := beside_line(claim["ranges"])):
                 ranges = f"the versions of Kafka {estimate(claim['ranges'])}, but {in_ranges(beside)}"
                 yield ranges_of(endpoint, [claim], ranges, context, kind="information")
+
+
+def rolled_back(claims: list[Claim], context: CheckContext) -> set[tuple[str, str]]:
+    """The releases from and to which all brokers went back in one roll, several of them before our eyes: a downgrade
+    that was planned.
+    """
+    latest: dict[int, tuple[Sighting, str | None]] = {}
+    steps: dict[tuple[str, str], dict[int, int]] = defaultdict(dict)
+    for _, of_endpoint in gathered(claims, "endpoint"):
+        for before, after in pairwise([None, *of_endpoint]):
+            node = context.node(after) if after is not None else None
+            if after is None or not isinstance(node, int) or is_of_controller(after["ranges"]):
+                continue
+            new, old = estimate(after["ranges"]), estimate(before["ranges"]) if before is not None else None
+            latest[node] = max(latest.get(node, (after.last, new)), (after.last, new), key=lambda one: one[0])
+            if old and new and order_of(new) < order_of(old):
+                steps[old, new][node] = after.first.ts_ns
+    window_ns = context.settings.roll_window_s * SECOND_NS
+    return {
+        (old, new)
+        for (old, new), times in steps.items()
+        if len(times) >= SEVERAL and max(times.values()) - min(times.values()) <= window_ns
+        if all(release == new for _, release in latest.values())
+    }
+
+
+def rejected_within(claims: list[Claim], group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """UNSUPPORTED_VERSION (35) in answers to versions that the server itself advertises, again and again."""
+    for (endpoint, api, version), found in gathered(claims, "endpoint api version"):
+        valid = [
+            (claim, ranges)
+            for claim in found
+            if (ranges := advertised(claim, group, context)) is not None
+            and not unheard(claim, ranges, group, context)
+            and accepts(read(ranges["ranges"]), key_of(api), version)
+        ]
+        count = sum(claim.count for claim, _ in valid)
+        since_ns = min((claim.first.ts_ns for claim, _ in valid), default=0)
+        lasts_ns = max((claim.last.ts_ns for claim, _ in valid), default=0) - since_ns
+        if count < REJECTED or lasts_ns < context.settings.broker_grace_ns:
+            continue
+        span = in_ranges([(key_of(api), read(valid[-1][1]["ranges"])[key_of(api)])])
+        text = f"{span}, and answered UNSUPPORTED_VERSION (35) to v{version}, {count} times"
+        about: dict[str, Any] = {"kind": "violation", "since_ns": since_ns, "api": api}
+        yield ranges_of(endpoint, [claim for claim, _ in valid], text, context, **about)
 
 
 def alternating(endpoint: str, claims: list[Claim], context: CheckContext) -> Iterator[Evidence]:
@@ -374,16 +430,17 @@ def ranges_of(
     *,
     since_ns: int | None = None,
     kind: str | None = None,
+    api: str | None = None,
 ) -> Evidence:
     where = context.node(claims[-1])
     return resting_on(
         claims,
         where,
-        endpoint,
+        *(endpoint if api is None else f"{endpoint} {api}",),
         brokers=if_broker(where),
         first_ns=since_ns,
         kind=kind,
-        words={"node": servers_of(claims, context), "ranges": ranges},
+        words={"node": servers_of(claims, context), "ranges": ranges} | ({} if api is None else {"api": api}),
     )
 
 
@@ -480,16 +537,29 @@ def outside_of_others(subject: Subject, group: Group, context: CheckContext) -> 
     every = [claim for claim in context.claims("advertised", group, "server") if claim["endpoint"] == subject[1]]
     if in_turn(subject[1], context) or any(is_unknown(claim["ranges"]) for claim in every):
         return
-    own = own_endpoints(group, context)
+    own = subject[1] in own_endpoints(group, context)
+    to_all = is_broker_to_all(subject[1], every, group, context)
     for claim in asked:
         began_ns = -claim.peak["began"]
         valid = [one for one in every if one.first.ts_ns <= claim.last.ts_ns and one.last.ts_ns >= began_ns]
         for api, version in words_of(claim) if valid else ():
             known = any(accepts(read(one["ranges"]), key_of(api), version) for one in every)
-            if not known and (
-                between_brokers(claim, api, group) or (subject[1] in own and was_granted(claim, group, context))
-            ):
+            direct = own or (to_all and version > highest(every, api))
+            if not known and (between_brokers(claim, api, group) or (direct and was_granted(claim, group, context))):
                 yield claim, valid[-1], api, version
+
+
+def highest(claims: list[Claim], api: str) -> int:
+    """The highest advertised version of an API; a client that does not ask sends what it has, which may be older."""
+    return max(read(claim["ranges"]).get(key_of(api), (0, -1))[1] for claim in claims)
+
+
+def is_broker_to_all(endpoint: str, every: list[Claim], group: Group, context: CheckContext) -> bool:
+    """Whether brokers list the address as one broker's, and it told the same ranges to client after client: a balancer
+    has an address that no list has.
+    """
+    listed = {claim["broker"] for claim in context.claims("address", group, "server") if claim["address"] == endpoint}
+    return len(listed) == 1 and len(every) == 1 and every[0].count >= ALIKE
 
 
 def was_granted(claim: Claim, group: Group, context: CheckContext) -> bool:
@@ -704,15 +774,16 @@ def follower_fetches_without_topic_ids(subject: Subject, group: Group, context: 
             for version in versions:
                 spans[claim["broker"]][version >= WITH_IDS].append(slot)
     for broker, by_kind in sorted(spans.items()):
-        if not by_kind[True] or not by_kind[False]:
+        if not by_kind[False] or not (by_kind[True] or by_ids_only(group, context)):
             continue
-        after = end_ns(min(by_kind[True])) + context.settings.broker_grace_ns
+        since_slot = min(by_kind[True], default=min(by_kind[False]))
+        after = end_ns(since_slot) + context.settings.broker_grace_ns
         late = sorted({slot for slot in by_kind[False] if start_ns(slot) > after})
         if len(late) < LASTING_SLOTS:
             continue
         since = start_ns(late[0])
         bare = idless_since(since, group, context)
-        beside = max(by_kind[True]) > late[LASTING_SLOTS - 1]
+        beside = not by_kind[True] or max(by_kind[True]) > late[LASTING_SLOTS - 1]
         carries = context.claims("carries", group, "server") if bare else ()  # topics had IDs since then
         if beside or any(claim.last.ts_ns >= since for claim in carries):
             mine = [claim for claim in claims if claim["broker"] == broker]
@@ -720,7 +791,14 @@ def follower_fetches_without_topic_ids(subject: Subject, group: Group, context: 
             sides = ends(mine) + tuple(Side(seen, f"{name} has no ID") for name, seen in bare[:SHOWN])
             columns = {"topic": bare[0][0] if len(bare) == 1 else None, "count": len(late), "first_ns": since}
             words = {"broker": broker, "since": about(since), "topics": topics or "some topic"}
+            words["again"] = " again" if by_kind[True] else ""
             yield resting_on(mine, broker, sides=sides, brokers=(broker,), **columns, words=words)
+
+
+def by_ids_only(group: Group, context: CheckContext) -> bool:
+    """Whether all brokers are of Kafka 4: no level of it replicates by name."""
+    ranges = {claim["ranges"] for claim in context.claims("advertised", group, "server")}
+    return bool(ranges) and all(lines_of(text) and is_4(read(text)) for text in ranges)
 
 
 def idless_since(since_ns: int, group: Group, context: CheckContext) -> list[tuple[str, Sighting]]:

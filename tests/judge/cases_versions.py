@@ -300,6 +300,29 @@ def ver004_near_miss__rolled_back(lab):
     lab.metadata(90, [("orders", ID_1), ("payments", ID_2)])
 
 
+def of_one_release(lab, release, *, times=range(0, 180, 5)):
+    """A follower that fetches by name from the beginning."""
+    for server in (B1, B2, B3):
+        lab.metadata(0, [("orders", ID_1)], server=server)
+        lab.versions(1, ranges(release), server=server)
+    follows(lab, 12, times)
+
+
+def ver004_fires__of_kafka_4(lab):
+    """No level of it replicates by name."""
+    of_one_release(lab, "4.0.0")
+
+
+def ver004_near_miss__of_kafka_4(lab):
+    """A topic is created or deleted: some seconds by name."""
+    of_one_release(lab, "4.0.0", times=range(60, 80, 5))
+
+
+def ver004_near_miss__of_an_older_kraft(lab):
+    """Its metadata.version may be 3.0, which knows no fetch by ID."""
+    of_one_release(lab, "3.9.1")
+
+
 def ver004_cannot_know(lab):
     """Never seen to follow by id: perhaps it cannot yet."""
     follows(lab, 12, range(0, 120, 5))
@@ -375,6 +398,65 @@ def ver007_fires(lab):
 
 def ver007_near_miss(lab):
     restarted(lab, ranges("3.7.2"), ranges("3.9.1"))
+
+
+def rolled(lab, steps, until=1200):
+    """Three brokers of 3.9, which come back one after the other as 3.7, each at its time."""
+    servers = (B1, B2, B3)
+    for at in (0, until):
+        for server in servers:
+            lab.metadata(at, server=server)
+    for server in servers:
+        lab.versions(1, ranges("3.9.1"), server=server)
+    for server, at in zip(servers, steps, strict=False):
+        lab.versions(at, ranges("3.7.2"), server=server)
+
+
+@disagrees_at(60)
+def ver007_fires__in_a_roll_of_all_brokers(lab):
+    """A planned downgrade: each finding is information."""
+    rolled(lab, (60, 360, 660))
+
+
+def ver007_fires__in_a_roll_that_stopped(lab):
+    rolled(lab, (60, 360))
+
+
+def rejects_what_it_advertises(lab, api, version, times, *, own=True, error=35):
+    """A broker answers UNSUPPORTED_VERSION to one client."""
+    lab.metadata(0)
+    if own:
+        lab.control(1, "LeaderAndIsr", [("orders", ID_1, 4)])
+    lab.versions(2, ranges("3.9.1", "Z"))
+    talk = lab.talk(client_id="reader", host="10.0.0.97")
+    of_groups = api == "OffsetFetch"
+    asked = {"groupId": "g"} if of_groups else {}
+    answer = {"groups": [{"errorCode": error}]} if of_groups else {"errorCode": error}
+    for at in times:
+        talk.ask(at, api, version, asked, answer)
+    lab.metadata(150)
+
+
+@disagrees_at(10)
+def ver007_fires__a_version_that_it_rejects(lab):
+    rejects_what_it_advertises(lab, "OffsetFetch", 9, range(10, 100, 5))
+
+
+def ver007_near_miss__a_feature_that_is_off(lab):
+    """The new protocol of groups is advertised, and answered so where its feature is not enabled."""
+    rejects_what_it_advertises(lab, "ConsumerGroupHeartbeat", 0, range(10, 100, 5))
+
+
+def ver007_near_miss__a_version_that_a_proxy_rejects(lab):
+    rejects_what_it_advertises(lab, "OffsetFetch", 9, range(10, 100, 5), own=False)
+
+
+def ver007_near_miss__a_version_outside_its_range(lab):
+    rejects_what_it_advertises(lab, "OffsetFetch", 10, range(10, 100, 5))
+
+
+def ver007_cannot_know__a_version_rejected_for_a_moment(lab):
+    rejects_what_it_advertises(lab, "OffsetFetch", 9, range(10, 15))
 
 
 def ver007_fires__of_no_release(lab):
@@ -758,6 +840,36 @@ def ver002_fires__a_client_whose_ranges_were_not_captured(lab):
     lab.control(1, "UpdateMetadata", [("orders", ID_1, 0)])
     lab.fetches([5, 6], ID_1, version=16)
     lab.versions(10, ranges("2.8.2", "Z"))
+
+
+def told_to_all_others(lab, listed):
+    """A broker serves a client in a version that it has not for four others."""
+    lab.metadata(0, brokers=listed)
+    for number in range(4):
+        lab.versions(number, ranges("2.8.2", "Z"), client_id=f"app-{number}")
+    lab.fetches([5, 6], ID_1, version=16)
+    lab.versions(10, ranges("2.8.2", "Z"))
+
+
+@disagrees_at(5)
+def ver002_fires__a_broker_that_tells_all_clients_the_same(lab):
+    told_to_all_others(lab, BROKERS)
+
+
+def ver002_near_miss__an_old_client_that_does_not_ask(lab):
+    """It sends what it has, and the broker closes the connection (VER001)."""
+    lab.metadata(0, brokers=BROKERS)
+    for at in (1, 2, 3, 30):
+        lab.versions(at, ranges("4.0.0"), client_id=f"app-{at}")
+    talk = lab.talk(client_id="old", host="10.0.0.97")
+    lab.metadata(4, talk=talk)
+    talk.refused(5, "ListOffsets", 0, {})
+    lab.until = 60
+
+
+def ver002_near_miss__an_address_in_no_list(lab):
+    """A balancer in front of brokers: what another one of them advertises is not in the capture."""
+    told_to_all_others(lab, {"10.0.0.11:9092": 1, "10.0.0.12:9092": 2})
 
 
 def ver002_near_miss__a_client_that_is_only_refused(lab):

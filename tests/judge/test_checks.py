@@ -138,6 +138,7 @@ def test_no_check_lacks_a_case():
         ("VER007", "fires__of_no_release", "information"),
         ("VER007", "fires__beside_a_release", "information"),
         ("VER007", "fires__upside_down", "violation"),
+        ("VER007", "fires__a_version_that_it_rejects", "violation"),
         ("VER007", "fires__to_and_fro_in_one_release", "anomaly"),
         ("VER007", "fires__what_the_controller_handles", "information"),
         ("VER007", "fires__restarted_with_another_range", "information"),
@@ -149,6 +150,19 @@ def test_what_is_less_than_the_check_says_so(code, case, kind):
     lab = Lab()
     CASES[code, case](lab)
     assert [finding["kind"] for finding in lab.findings(code)] == [kind]
+
+
+@pytest.mark.parametrize(
+    ("case", "kinds"),
+    [
+        ("fires__in_a_roll_of_all_brokers", ["information"] * 3),
+        ("fires__in_a_roll_that_stopped", ["anomaly"] * 2),
+    ],
+)
+def test_brokers_that_go_back_together_were_meant_to(case, kinds):
+    lab = Lab()
+    CASES["VER007", case](lab)
+    assert [finding["kind"] for finding in lab.findings("VER007")] == kinds
 
 
 def test_servers_of_an_unknown_release_are_one_finding_whatever_they_advertise():

@@ -54,6 +54,12 @@ def claims(batch: Batch) -> Iterator[Rows]:
 
 MOST_VERSIONS = 64
 """No API has as many; a client may send any number."""
+NEVER_OF_FEATURES = ("Produce", "Fetch", "Metadata", "OffsetFetch", "LeaderAndIsr", "UpdateMetadata", "StopReplica")
+"""APIs that Kafka answers with UNSUPPORTED_VERSION (35) for their version alone. Others have it where a feature is off,
+as of groups.
+"""
+CONVERTS_NOT = 4
+"""The first version of Fetch for which no broker converts records."""
 
 
 def versions(batch: Batch) -> Iterator[Rows]:
@@ -73,6 +79,16 @@ def versions(batch: Batch) -> Iterator[Rows]:
     ):
         rows = every[(batch.version(every) >= 0) & (batch.version(every) < MOST_VERSIONS)]
         yield from by_version(batch, kind, rows, np.ones(len(rows), np.int64))
+    yield batch.states("unsupported", "@host @endpoint @api @version", for_version_alone(batch))
+
+
+def for_version_alone(batch: Batch) -> Ints:
+    """Requests that were answered with UNSUPPORTED_VERSION (35) because of nothing but their version."""
+    every = batch.unsupported
+    keys, version = batch.decoded.messages.key[every], batch.version(every)
+    good = np.isin(keys, list(map(key_of, NEVER_OF_FEATURES))) & (version >= 0) & (version < MOST_VERSIONS)
+    found: Ints = every[good & ((keys != key_of("Fetch")) | (version >= CONVERTS_NOT))]
+    return found
 
 
 def by_version(batch: Batch, kind: str, messages: Ints, values: Ints) -> Iterator[Rows]:
