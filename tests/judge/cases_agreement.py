@@ -607,3 +607,18 @@ def tid023_cannot_know(lab):
 def clu002_near_miss__servers_reject_what_they_name(lab):
     """A writer is granted nothing, and asks for the ID that all clients get."""
     rejected_writes(lab, range(20, 110, 5))
+
+
+def clu002_near_miss__servers_reject_fetches_of_what_they_name(lab):
+    """A reader is granted nothing, and asks for the ID that all clients get."""
+    rejected_writes(lab, ())
+    lab.fetches(range(10, 110, 4), ID_1, 100, client_id="reader", host="10.0.0.96")
+
+
+def clu002_near_miss__servers_reject_the_version_of_fetches(lab):
+    """UNSUPPORTED_VERSION (35) is about no ID."""
+    rejected_writes(lab, ())
+    talk = lab.talk(B1, "reader", "10.0.0.96")
+    for at in range(10, 110, 4):
+        asked = {"topics": [{"topicId": ID_3, "partitions": [{}]}], "replicaId": -1, "sessionEpoch": -1}
+        talk.ask(at, "Fetch", 13, asked, {"errorCode": 35})

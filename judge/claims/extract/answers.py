@@ -31,6 +31,7 @@ SESSIONS = {"Fetch": "session_epoch", "ShareFetch": "share_session_epoch"}
 """APIs with sessions, and the field that is greater than 0 in a session that goes on."""
 REJECTING = (
     ("Metadata", "topics"),
+    ("Fetch", "responses.partitions"),
     ("Produce", "responses.partition_responses"),
     ("OffsetCommit", "topics.partitions"),
     ("OffsetFetch", "groups.topics.partitions"),
@@ -39,7 +40,7 @@ REJECTING = (
     ("ShareAcknowledge", "responses.partitions"),
     ("DeleteTopics", "responses"),
 )
-"""API, and where its response names topics by ID with an error of each. Of Fetch, `uses` has all answers."""
+"""API, and where its response names topics by ID with an error of each."""
 UNKNOWN_ID = (100, 103)
 """UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID."""
 ALL_TOPICS = -1

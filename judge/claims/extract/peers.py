@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from wirecheck.decode.api_names import key_of, name_of, names
+from wirecheck.decode.api_names import BETWEEN_BROKERS, key_of, name_of, names
 from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, CLOSED_BY_SERVER, Connection
 from wirecheck.decode.layouts.layout import SIDES
 from wirecheck.decode.message import Status
@@ -25,9 +25,10 @@ from wirecheck.judge.claims.response_outcomes import FAILED, ONLY_BROKERS
 ORDERS = ("LeaderAndIsr", "StopReplica", "UpdateMetadata")
 VERSIONS, MALFORMED, COMMANDS = "versions of no release", "malformed requests", "rejected controller requests"
 CLUSTERS, IDS, REFUSED = "other cluster IDs", "unknown topic IDs", "rejected requests"
+IDS_OF_BROKERS = "unknown topic IDs in requests of brokers"
 STALE, STALE_CONTROLLER_EPOCH = "controller requests with an old epoch", 11
 DUPLICATES, DUPLICATE_BROKER_REGISTRATION = "registrations under a node ID in use", 101
-WHAT = (VERSIONS, MALFORMED, STALE, COMMANDS, CLUSTERS, IDS, DUPLICATES, REFUSED, None)
+WHAT = (VERSIONS, MALFORMED, STALE, COMMANDS, CLUSTERS, IDS_OF_BROKERS, IDS, DUPLICATES, REFUSED, None)
 NOTHING = len(WHAT) - 1
 UNKNOWN = "an unknown API"
 Bools = NDArray[np.bool_]
@@ -110,13 +111,15 @@ def kinds_of(batch: Batch, asked: Ints) -> Ints:
     open_to_all = np.isin(key, GREETINGS)
     orders = np.isin(key, [key_of(api) for api in ORDERS])
     error, failed = refusals(batch, asked)
+    by_id = by_topic_id(batch, asked) & (failed | closed(batch, asked))
     met = (
         np.isin(status, (Status.UNKNOWN_API, Status.UNKNOWN_VERSION)) & ~open_to_all,
         batch.decoded.malformed[asked] & ((status >= Status.TRUNCATED) | (batch.partner(asked, RESPONSE) < 0)),
         orders & (error == STALE_CONTROLLER_EPOCH),
         orders,
         error == INCONSISTENT_CLUSTER_ID,
-        by_topic_id(batch, asked) & (failed | closed(batch, asked)),
+        by_id & of_brokers(batch, asked),
+        by_id & ~of_version(batch, asked),
         (key == key_of("BrokerRegistration")) & (error == DUPLICATE_BROKER_REGISTRATION),
         failed & ~open_to_all,
     )
@@ -135,6 +138,22 @@ def closed(batch: Batch, asked: Ints) -> Bools:
     ended = np.isin(batch.exchanges.outcome, (CLOSED_BY_SERVER, CLOSED_BY_CLIENT))
     exchange = batch.exchange[asked]
     found: Bools = (exchange >= 0) & ended[exchange]
+    return found
+
+
+def of_brokers(batch: Batch, asked: Ints) -> Bools:
+    """Requests that only brokers send, and fetches of a replica."""
+    found: Bools = np.isin(batch.decoded.messages.key[asked], [*BETWEEN_BROKERS])
+    if header := batch.lines("Fetch", "request"):
+        replicas = np.maximum(header["replica_id"], header["replica_state.replica_id"])
+        found |= np.isin(asked, header.message[replicas >= 0])
+    return found
+
+
+def of_version(batch: Batch, asked: Ints) -> Bools:
+    """Requests that were answered with UNSUPPORTED_VERSION (35): that is about no topic ID."""
+    response = batch.partner(asked, RESPONSE)
+    found: Bools = (response >= 0) & np.isin(response, batch.unsupported)
     return found
 
 
