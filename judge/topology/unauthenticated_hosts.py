@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from wirecheck.decode.api_names import key_of, keys, newest
+from wirecheck.decode.api_names import BETWEEN_BROKERS, key_of, keys, name_of, newest
 from wirecheck.decode.releases import Ranges, digest, read
 from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, ZERO, Claim, Subject
 from wirecheck.judge.claims.extract.peers import CLUSTERS, IDS, REFUSED, STALE, STALE_CONTROLLER_EPOCH
@@ -28,6 +28,8 @@ asked for ranges before the server closed the connection.
 
 
 HEARTBEAT, METADATA = key_of("BrokerHeartbeat"), key_of("Metadata")
+OF_LISTENERS = frozenset({"Fetch", *map(name_of, BETWEEN_BROKERS)})
+"""What brokers answer at a listener of their own."""
 ADDRESSES = ("address", "registered")
 """Kinds of claims that name a node's address: broker lists, and the quorum's voters and registrations."""
 
@@ -59,6 +61,8 @@ class Servers:
         """By endpoint whom it names as brokers."""
         self.accepted: dict[str, list[Claim]] = defaultdict(list)
         """By endpoint the registrations and heartbeats of brokers that it accepted."""
+        self.apis: dict[str, set[str]] = defaultdict(set)
+        """By endpoint what it answered."""
         for claim in claims:
             if claim.kind in ADDRESSES and not is_literal(claim["address"]):
                 self.by_name = True
@@ -81,12 +85,17 @@ class Servers:
                     self.no_cluster_id.add(claim["endpoint"])
                 case "carries":
                     self.carried[claim["endpoint"]].update(topic_id for _, topic_id, _ in carried([claim]))
+                case "accepts":
+                    self.apis[claim["endpoint"]].update(name.partition(":")[0] for name in claim.peak)
                 case "advertised":
                     self.advertised[claim["endpoint"]][digest(claim["ranges"])] = read(claim["ranges"])
         self.members = self.members_by_cluster()
         """By ClusterId the addresses that its members name."""
+        self.clusters = {cluster_id: self.cluster_of(addresses) for cluster_id, addresses in self.members.items()}
         self.unlisted = {*self.unnamed()}
         """Endpoints that state a ClusterId whose members name no such host."""
+        self.quiet = {*self.without_metadata()}
+        """Endpoints that serve clients, and never show which brokers there are."""
 
     def facts(self) -> str:
         """A digest of all that decides which hosts are unauthenticated."""
@@ -135,16 +144,29 @@ class Servers:
             for claim in claims:
                 if host_of(claim["address"]) != host_of(endpoint):
                     elsewhere[host_of(claim["address"])].add(endpoint)
-        everybody = [*map(self.cluster_of, self.members.values())]
-        by_id = dict(zip(self.members, everybody, strict=True))
+        everybody = [*self.clusters.values()]
         for endpoint in sorted({*self.stated, *self.no_cluster_id}):
-            stated = [by_id[one] for one in self.stated.get(endpoint, ())]
+            stated = [self.clusters[one] for one in self.stated.get(endpoint, ())]
             host, lists = host_of(endpoint), elsewhere[host_of(endpoint)]
             for one in stated or [one for one in everybody if self.touches(endpoint, one)]:
                 named = not one.literal or host in one.hosts
                 if not named and not any(self.is_listener(end, one) for end in lists):
                     yield endpoint
                     break
+
+    def without_metadata(self) -> Iterator[str]:
+        """Endpoints that answer no Metadata and report topic IDs of members, and whose host no server names. What only
+        brokers ask each other, and fetches, may be answered by a listener between brokers: no list of clients has it.
+        """
+        everybody = [*self.clusters.values()]
+        literal = bool(everybody) and all(one.literal and one.addresses for one in everybody)
+        hosts = set[str]().union(self.named, *(one.hosts for one in everybody))
+        silent = self.carried.keys() - self.addresses.keys() - self.stated.keys() - self.no_cluster_id - self.raft
+        for endpoint in sorted(silent):
+            whole = literal and endpoint in self.answering and host_of(endpoint) not in hosts
+            whole = whole and self.apis[endpoint].isdisjoint(OF_LISTENERS)
+            if whole and any(not one.topic_ids.isdisjoint(self.carried[endpoint]) for one in everybody):
+                yield endpoint
 
     def cluster_of(self, addresses: set[str]) -> "MemberFacts":
         at = [end for end in self.addresses if end in addresses]
@@ -192,6 +214,8 @@ OF_NAMES = {"binding", "described"}
 """Kinds of claims by which a server gives an ID a name."""
 OF_CHANGES = {"creation", "deletion"}
 """Kinds of claims about topics that a server created or deleted: members show it of theirs."""
+OF_CLUSTERS = NAMING | OF_REPLICAS | OF_NAMES | OF_CHANGES
+"""Kinds of claims about what all servers of a cluster have in common."""
 NAMED_NS = 20_000_000_000
 """So long after a broker names itself, brokers of its cluster name it too."""
 
@@ -219,7 +243,7 @@ class UnverifiedHost:
 class UnauthenticatedHosts:
     def __init__(self, ledger: Ledger, stored: Any = None) -> None:
         self.ledger = ledger
-        kept = stored or {"hosts": [], "servers": [], "unlisted": [], "facts": ""}
+        kept = stored or {"hosts": [], "servers": [], "unlisted": [], "quiet": [], "facts": ""}
         self.hosts = {
             host: UnverifiedHost(unauthenticated, {tuple(subject) for subject in subjects}, asked)
             for host, unauthenticated, subjects, asked in kept["hosts"]
@@ -228,6 +252,8 @@ class UnauthenticatedHosts:
         """Hosts of servers that no server lists, and that contradict the listed ones."""
         self.unlisted: set[str] = set(kept["unlisted"])
         """Endpoints of servers that no member names, contradicting or not."""
+        self.quiet: set[str] = set(kept["quiet"])
+        """Endpoints of servers that never show which brokers there are."""
         self.facts: str = kept["facts"]
         """Of the servers, when hosts were looked at last."""
         self.known, self.links = Servers(), dict[str, Link]()
@@ -236,8 +262,8 @@ class UnauthenticatedHosts:
         hosts = [
             [host, one.unauthenticated, sorted(one.subjects), one.asked] for host, one in sorted(self.hosts.items())
         ]
-        servers, unlisted = sorted(self.servers), sorted(self.unlisted)
-        return {"hosts": hosts, "servers": servers, "unlisted": unlisted, "facts": self.facts}
+        ends = {"servers": sorted(self.servers), "unlisted": sorted(self.unlisted), "quiet": sorted(self.quiet)}
+        return {"hosts": hosts, **ends, "facts": self.facts}
 
     def look(self, touched: Iterable[Subject]) -> set[Subject] | None:
         """Decide again on the hosts with new claims, and on all hosts if the servers have changed. Returns the subjects
@@ -250,9 +276,9 @@ class UnauthenticatedHosts:
             return set()
         self.known = Servers(self.ledger.claims_of("server").values())
         servers, facts = set(self.contradicting()), self.known.facts()
-        moved = (servers, self.known.unlisted) != (self.servers, self.unlisted)
-        changed = facts != self.facts
-        self.servers, self.unlisted, self.facts = servers, self.known.unlisted, facts
+        now = (servers, self.known.unlisted, self.known.quiet)
+        moved, changed = now != (self.servers, self.unlisted, self.quiet), facts != self.facts
+        (self.servers, self.unlisted, self.quiet), self.facts = now, facts
         if moved or changed:
             hosts = {subject[1] for subject in self.ledger.subjects("host")}
         elif self.hosts:
@@ -281,7 +307,7 @@ class UnauthenticatedHosts:
 
     @property
     def any_doubted(self) -> bool:
-        return bool(self.hosts or self.unlisted)
+        return bool(self.hosts or self.unlisted or self.quiet)
 
     def doubted(self, host: str) -> bool:
         return host in self.hosts or host in self.servers
@@ -315,13 +341,16 @@ class UnauthenticatedHosts:
         if self.unlisted and claim.server() in self.unlisted and claim.last.server in self.unlisted:
             misnamed = claim.kind in OF_NAMES and self.misnames(claim)
             return misnamed or claim.kind in OF_REPLICAS or claim.kind in OF_CHANGES
+        if self.quiet and claim.server() in self.quiet and claim.last.server in self.quiet:
+            return claim.kind in OF_CLUSTERS
         return host is not None and self.hosts[host].unauthenticated and not self.may_be_honest(claim)
 
     def misnames(self, claim: Claim) -> bool:
         """Whether members know a topic ID by other names alone."""
         topic_id = claim["topic_id"]
         bound = self.ledger.claims("binding", "id", topic_id) if topic_id else []
-        names = {one["name"] for one in bound if one.server() not in self.unlisted}
+        others = self.unlisted | self.quiet
+        names = {one["name"] for one in bound if one.server() not in others}
         return bool(names) and claim["name"] not in names
 
     def may_be_honest(self, claim: Claim) -> bool:
@@ -466,7 +495,7 @@ class UnauthenticatedHosts:
                     yield claim
 
     def of_members(self, endpoint: str) -> bool:
-        return endpoint not in self.known.unlisted
+        return endpoint not in self.known.unlisted and endpoint not in self.known.quiet
 
     def other_brokers(self, endpoint: str) -> Iterator[Claim]:
         """Addresses that members do not name when they are asked later: beside addresses of theirs, or with the number

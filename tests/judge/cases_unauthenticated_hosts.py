@@ -172,6 +172,34 @@ def clu002_near_miss__a_metadata_answer_in_a_controllers_name(lab):
     lab.metadata(30, [("orders", ID_1)], server="10.0.0.66:9093", cluster_id=CLUSTER, talk=forged)
 
 
+def describes(lab, name, leader, address=f"{EVIL}:9092"):
+    """A server that answers no Metadata, and describes a topic by the cluster's ID."""
+    cluster(lab)
+    talk = lab.talk(address, "evil", EVIL)
+    part = {"partitionIndex": 0, "leaderId": leader, "replicaNodes": [1, 2, 3], "isrNodes": [1, 2, 3]}
+    row = {"name": name, "topicId": ID_1, "partitions": [part]}
+    for at in range(10, 90, 10):
+        talk.ask(at, "DescribeTopicPartitions", 0, {"topics": [{"name": name}]}, {"topics": [row], "nextCursor": None})
+
+
+def ctl002_near_miss__of_an_outsiders_server_without_metadata(lab):
+    describes(lab, "orders", 2)
+
+
+def ctl002_fires__at_a_listed_address(lab):
+    """A broker that members name: it need not show which brokers there are."""
+    describes(lab, "orders", 2, address=B3)
+
+
+def tid008_near_miss__of_an_outsiders_server_without_metadata(lab):
+    describes(lab, "evil", 1)
+
+
+def clu002_near_miss__a_server_without_metadata(lab):
+    """It may be a proxy that renames topics."""
+    describes(lab, "evil", 2)
+
+
 def ctl002_near_miss__of_an_outsiders_server(lab):
     clu002_fires__a_server_with_other_leaders(lab)
 

@@ -27,16 +27,22 @@ from tests.laws.test_refused import (
     with_talks,
 )
 from wirecheck import library
-from wirecheck.decode.api_names import key_of
+from wirecheck.decode.api_names import BETWEEN_BROKERS, key_of
 
 SEEDS = range(30 if DEEP else 2)
+WITHOUT_METADATA = "without Metadata"
+"""It never shows which brokers there are."""
 LISTED = [
     "members", "members and itself", "itself as a member", "itself alone", "members renumbered", "nobody",
-    "one beside it",
+    "one beside it", WITHOUT_METADATA,
 ]  # fmt: skip
 METADATA = [(key, version) for key, version in sorted(REQUESTS) if key == key_of("Metadata") and version >= 2]
 """Those that have a place for the ClusterId."""
 OWN_ID = "7777777777777777777777"
+DESCRIBES = (key_of("DescribeTopicPartitions"), 0)
+"""Its answer has topics with IDs, and leaders."""
+OF_LISTENERS = {*BETWEEN_BROKERS, key_of("Fetch"), key_of("Metadata")}
+"""What a listener between brokers answers, which is in no list of clients either; and the list itself."""
 AT_ONCE = 25
 """So many servers are in one capture."""
 
@@ -78,6 +84,7 @@ def brokers_of(of, host, listed):
     if listed == "members renumbered":
         return [{**one, "nodeId": n} for one, n in zip(true, (*of.nodes[1:], of.nodes[0]), strict=True)]
     lists = {"members": true, "members and itself": [*true, itself], "itself alone": [itself], "nobody": []}
+    lists[WITHOUT_METADATA] = []
     lists["one beside it"] = [itself, {**itself, "nodeId": 8, "host": f"{OUTSIDE}99"}]
     return lists[listed]
 
@@ -98,7 +105,10 @@ def stranger(number, case, of, dice):
     """One server with one client: it says who it is, then answers one kind of request so many times."""
     version, begin = case[1], of.begin_s * S + of.seconds * S // 4 + dice.randrange(of.seconds * S // 8)
     host, listed = f"{OUTSIDE}{number}", LISTED[number % len(LISTED)]
+    if listed == WITHOUT_METADATA and (case[0] in OF_LISTENERS or number < len(LISTED)):
+        case, version = DESCRIBES, DESCRIBES[1]
     error = dice.choice([0, 0, 0, *USUAL, dice.choice([3, 6, 19, 25, 27, 100])])
+    error = 0 if case == DESCRIBES else error
     talk = traffic.Talk(
         client=(f"{OUTSIDE}{100 + number}", 50000 + number), server=(host, 9092), ts_ns=begin, step_ns=20_000
     ).open()
@@ -107,7 +117,7 @@ def stranger(number, case, of, dice):
     own = {"brokers": brokers_of(of, host, listed), "clusterId": cluster_id, "controllerId": of.nodes[0]}
     own["topics"] = topics_of(of, dice.random() < 0.5, dice.random() < 0.5)
     for correlation in range(1, 2 * times + 1):
-        if correlation % 2:
+        if correlation % 2 and listed != WITHOUT_METADATA:
             key, body, answer = metadata, {"topics": None}, own
         else:
             key, body = case, asked(REQUESTS[case].fields, version, of, dice)

@@ -71,7 +71,7 @@ def test_the_cluster_is_the_same_with_and_without_unauthenticated_hosts():
     }
     (finding,) = (found for found in with_it["findings"].values() if found not in without["findings"].values())
     assert (finding["code"], finding["kind"], finding["client_ids"]) == ("CLU002", "anomaly", ["evil"])
-    for said in ("versions of no release 1 time (Metadata)", "unknown topic IDs 1 time (Fetch)"):
+    for said in ("versions of no release 1 time (Metadata)", "unknown topic IDs in requests of brokers 1 time (Fetch)"):
         assert said in finding["summary"]
 
 
