@@ -233,12 +233,15 @@ def uses_it(none: StatedId, topic_id: str, topic: Topic) -> bool:
     return False
 
 
-def names_others(none: Claim, topic: Topic, context: CheckContext) -> bool:
-    """Whether a server gives or got IDs of other topics meanwhile: a controller assigns those of all topics at once."""
+def names_others(none: Claim, topic: Topic, context: CheckContext, kinds: Collection[str] = ("names",)) -> bool:
+    """Whether a server gives or got IDs of other topics meanwhile: a controller assigns those of all topics at once.
+    `kinds`: "carries" also has those that it granted to clients.
+    """
     endpoint, grace_ns = none["endpoint"], context.settings.broker_grace_ns
-    named = (claim for claim in context.claims("names", topic.group, "server") if claim["endpoint"] == endpoint)
+    every = (claim for kind in kinds for claim in context.claims(kind, topic.group, "server"))
     last_ns, first_ns = none.last.ts_ns, none.first.ts_ns
-    return any(min(c.last.ts_ns, last_ns) - max(c.first.ts_ns, first_ns) >= grace_ns for c in named)
+    found = (claim for claim in every if claim["endpoint"] == endpoint)
+    return any(min(c.last.ts_ns, last_ns) - max(c.first.ts_ns, first_ns) >= grace_ns for c in found)
 
 
 WITNESSES = 2

@@ -478,13 +478,17 @@ def zero_topic_id_on_modern_cluster(subject: Subject, group: Group, context: Che
 
 
 def zero_in_kraft(topic: Topic, context: CheckContext) -> Iterator[Evidence]:
-    """KRaft brokers that give other topics their IDs, and this one none, while nothing else gives it one."""
+    """KRaft brokers that give or grant IDs, and this topic none, while nothing else gives it one."""
     bare = [c for c in topic.without_id if c["topic_id"] == ZERO and c["source"] in REPORTS]
     if not bare or topic.histories or topic.deletions or topic.mixed:
         return
     grace_ns = context.settings.broker_grace_ns
     lasting = [claim for claim in bare if claim.last.ts_ns - claim.first.ts_ns >= grace_ns]
-    found = [one for one in lasting if names_others(one, topic, context) and has_ids(one, topic, context)]
+    found = [
+        one
+        for one in lasting
+        if names_others(one, topic, context, ("names", "carries")) and has_ids(one, topic, context)
+    ]
     if found:
         nodes = sorted({str(context.node(claim)) for claim in found})
         since_ns = min(claim.first.ts_ns for claim in found)

@@ -554,6 +554,25 @@ def tid011_fires__a_lone_kraft_broker(lab):
     kraft_without(lab, [("orders", NO_ID), ("payments", ID_2)])
 
 
+@disagrees_at(1)
+def tid011_fires__a_lone_kraft_broker_without_any_ids(lab):
+    """It grants fetches by an ID, and gives no topic one."""
+    kraft_without(lab, [("orders", NO_ID), ("payments", NO_ID)])
+    lab.fetches(range(2, 110, 4), ID_1)
+
+
+def tid011_near_miss__ids_are_rejected(lab):
+    """A proxy takes them all away, and knows none."""
+    kraft_without(lab, [("orders", NO_ID), ("payments", NO_ID)])
+    lab.fetches(range(2, 110, 4), ID_1, 100)
+
+
+def tid011_near_miss__granted_for_a_moment(lab):
+    """As of a server that was replaced behind its address."""
+    kraft_without(lab, [("orders", NO_ID)])
+    lab.fetches(range(2, 10, 4), ID_1)
+
+
 def tid011_near_miss__a_broker_with_zookeeper(lab):
     """Its controller's inter-broker protocol may have been older when the topic was created."""
     kraft_without(lab, [("orders", NO_ID), ("payments", ID_2)], "Z")
