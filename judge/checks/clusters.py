@@ -27,6 +27,7 @@ from wirecheck.judge.topology.unauthenticated_hosts import UNREAD, UnauthorizedU
 PRODUCE, GREETING = "Produce", "ApiVersions"
 HARMLESS = {UNREAD}
 """What health checks and port scanners do all day."""
+UNLESS = " (or a renaming proxy)"
 SHOWN = 3
 """So many APIs and endpoints are named per kind of behaviour."""
 OTHERWISE = {
@@ -161,7 +162,7 @@ def two_clusters_share_an_id(subject: Subject, group: Group, context: CheckConte
         if smaller is not group or subject != ("server",) or larger.key in shown:  # one finding for two clusters
             continue
         shown.add(larger.key)
-        words = {"one": twin.one, "other": twin.other, "what": twin.what}
+        words = {"one": twin.one, "other": twin.other, "what": twin.what, "unless": UNLESS * twin.perhaps_proxy}
         since_ns = max(first.first.ts_ns, second.first.ts_ns)
         yield Evidence((twin.one, twin.other), (first_of(first), first_of(second)), first_ns=since_ns, words=words)
 
@@ -353,4 +354,6 @@ def contradiction(host: str, group: Group, context: CheckContext) -> Iterator[Ev
         ids_of = [f"other IDs for {', '.join(names[:SHOWN])}{', ...' if len(names) > SHOWN else ''}"] if names else []
         others = dict.fromkeys(OTHERWISE[claim.kind] for claim in found if claim.kind != "binding")
         words["what"] = ", ".join([*ids_of, *others])
+        if not others:
+            words |= {"server": found[0].server(), "what": f"{words['what']}, as a proxy that renames topics has"}
         yield resting_on(found, host, topic=names[0] if len(names) == 1 else None, topic_ids=ids, words=words)

@@ -285,7 +285,9 @@ class Twins(NamedTuple):
     other: str
     shown_by: tuple[Claim, Claim]
     what: str
-    """What both do, and only two clusters can."""
+    """What both do."""
+    perhaps_proxy: bool = False
+    """A proxy that renames topics does it, too, if clients of its brokers never get the other names."""
 
 
 def unreported(_endpoint: str, _topic_id: str) -> None:
@@ -398,7 +400,7 @@ def by_reports(claims: dict[str, list[Claim]], listener: Listener, reports: Repo
         beside_ns = min(first[1], second[1]) - max(first[0].first.ts_ns, second[0].first.ts_ns)
         if beside_ns > BESIDE_NS:
             text = f"both answer as broker {number}, with different IDs of topic {first[0]['name']}"
-            yield Twins(one, other, (first[0], second[0]), text)
+            yield Twins(one, other, (first[0], second[0]), text, perhaps_proxy=True)
 
 
 def named_apart(

@@ -165,6 +165,21 @@ def test_brokers_that_go_back_together_were_meant_to(case, kinds):
     assert [finding["kind"] for finding in lab.findings("VER007")] == kinds
 
 
+@pytest.mark.parametrize(
+    ("code", "case", "both"),
+    [
+        ("CLU002", "fires__a_server", True),
+        ("CLU002", "fires__a_server_with_other_leaders", False),
+        ("CLU003", "fires__by_answers_of_one_broker_number", True),
+        ("CLU003", "fires__by_registrations_of_one_epoch", False),
+    ],
+)
+def test_what_a_renaming_proxy_does_too_has_both_readings(code, case, both):
+    lab = Lab()
+    CASES[code, case](lab)
+    assert {"proxy" in finding["summary"] for finding in lab.findings(code)} == {both}
+
+
 def test_servers_of_an_unknown_release_are_one_finding_whatever_they_advertise():
     lab = Lab()
     CASES["VER009", "fires__once_for_many_ranges"](lab)
