@@ -65,6 +65,7 @@ TOUCHES = {
     "listing",
     "creates",
     "order_type",
+    "unsupported",
 }
 """Kinds of claims that any client can cause. They show that an endpoint exists, but not how long its cluster was seen.
 """
