@@ -40,7 +40,7 @@ from wirecheck.judge.claims.extract.clients import EPOCH_END_NS
 from wirecheck.judge.claims.extract.unserved import CLOSED, CLOSED_AFTER_GREETING, NO_RESPONSE
 from wirecheck.judge.claims.extract.wire_format import ON_OTHERS
 from wirecheck.judge.claims.kinds import PAUSE
-from wirecheck.judge.claims.outcomes import OTHERS, Run
+from wirecheck.judge.claims.outcomes import OTHERS, Part, Run
 from wirecheck.judge.results.finding import Evidence, Number
 from wirecheck.judge.streaks import SENT_ELSEWHERE, Streak, longest_wait, without_pause
 from wirecheck.judge.thresholds import SECOND_NS
@@ -261,10 +261,10 @@ def refused_by_all_brokers(subject: Subject, group: Group, context: CheckContext
 
 
 def refuses(address: str, host: str, since_ns: int, context: CheckContext) -> bool:
-    """Whether an address refused the host since then, and never answered."""
+    """Whether an address refused the host since then, and never served any, over TLS or not."""
     turned = context.ledger.claims("turned_away", "link", address)
-    answered = context.ledger.claims("answered", "link", address)
-    return not answered and any(one["host"] == host and one.last.ts_ns >= since_ns for one in turned)
+    serves = any(context.ledger.claims(kind, "link", address) for kind in ("answered", "encrypted"))
+    return not serves and any(one["host"] == host and one.last.ts_ns >= since_ns for one in turned)
 
 
 def begins_nowhere(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -335,7 +335,7 @@ def asks_for_brokers_only(subject: Subject, group: Group, context: CheckContext)
         return
     first_ns, last_ns = min(run.first_ns for run in runs), max(run.last_ns for run in runs)
     lasted_ns = last_ns - first_ns
-    tries = asks_ever_later(mine) or count >= lasted_ns // WITHOUT_PAUSE_NS
+    tries = asks_ever_later(mine) or on_one_connection(mine) >= lasted_ns // WITHOUT_PAUSE_NS
     if lasted_ns < context.settings.fell_silent_s * SECOND_NS or (lasted_ns > count * RARELY_NS and not tries):
         return
     context.watch()
@@ -381,6 +381,18 @@ def asks_ever_later(mine: Collection[Claim]) -> bool:
     return sum(later) >= TWICE
 
 
+def on_one_connection(mine: Collection[Claim]) -> int:
+    """How many answers a client got that has one connection to each broker: many processes of a client ID at one host,
+    as of checks of health, and tools that are started again, have many.
+    """
+    found: dict[str, Counter[Part]] = {}
+    for claim in mine:
+        counts = found.setdefault(claim["endpoint"], Counter())
+        for port in claim.outcomes.parts(claim.outcomes.codes()) - {OTHERS}:
+            counts[port] += sum(run.count for run in claim.outcomes.runs(part=port))
+    return sum(max(counts.values(), default=0) for counts in found.values())
+
+
 AT_FIRST, FALLS_TO, AFTER, TWICE = 5, 2, range(2, 5), 2
 """So many requests in a slot; in those from the second after it on not more than half as many, and not none."""
 
@@ -406,7 +418,7 @@ AGAIN = 20
 RARELY_NS = 3 * SECOND_NS
 """Clients ask again once a second while they reach no broker, and after five minutes when all is well."""
 WITHOUT_PAUSE_NS = SECOND_NS // 3
-"""So soon, all the time, a client asks again that lacks a leader (retry.backoff.ms is 100 ms), and no tool."""
+"""So soon, all the time, a process asks again that lacks a leader (retry.backoff.ms is 100 ms), and no tool."""
 MOST_ADDRESSES = 3
 MEMBERSHIP = frozenset({"SyncGroup", "ConsumerGroupHeartbeat"})
 """What a member of a group asks for; a tool that looks at offsets does not."""

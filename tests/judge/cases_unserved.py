@@ -749,6 +749,21 @@ def cli008_fires__asks_many_times_a_second(lab):
     asks_for_brokers(lab, host="10.0.0.1", times=[1 + number / 5 for number in range(200)])
 
 
+def looks_from_many(lab, processes, of_each):
+    """Checks of health behind one address: five a second, as many processes, each of which looks so many times."""
+    for number in range(processes):
+        times = [1 + (number + processes * turn) / 5 for turn in range(of_each)]
+        asks_for_brokers(lab, host="10.0.0.1", times=times)
+
+
+def cli008_near_miss__checks_of_health_of_many_pods(lab):
+    looks_from_many(lab, 20, 10)
+
+
+def cli008_near_miss__a_tool_that_is_started_again_and_again(lab):
+    looks_from_many(lab, 200, 1)
+
+
 def cli008_near_miss__a_tool_where_clients_reach_the_host_name(lab):
     asks_for_brokers(lab)
     lab.fetches([2, 60, 99], ID_1, client_id="reader")
@@ -841,6 +856,12 @@ def cli008_near_miss__one_address_does_not_refuse_it(lab):
 
 def cli008_near_miss__an_address_serves_others(lab):
     knows_dead_brokers(lab, serves=True)
+
+
+def cli008_near_miss__an_address_serves_others_over_tls(lab):
+    """What it answers there is not in the capture."""
+    lab.talk("10.0.0.9:9099", None, "10.0.0.8", protocol="tls", payload_bytes=900).last_packet = 100
+    knows_dead_brokers(lab)
 
 
 def cli008_near_miss__a_tool_that_looked_once(lab):
