@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 from wirecheck.client_ids import is_of_node
 from wirecheck.decode import schemas
+from wirecheck.judge.activity_states import BEFORE_WORK
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import brokers_of, clock, resting_on, seen_everywhere, seen_whole
-from wirecheck.judge.checks.unserved import GREETED, connections_that_are_over, lives_on
+from wirecheck.judge.checks.unserved import GREETED, connections_that_are_over, is_producer, lives_on
 from wirecheck.judge.claims.claim import Claim, Subject, error_name
 from wirecheck.judge.claims.outcomes import OPEN, OTHERS, SUCCESS, Part
 from wirecheck.judge.not_rejections import not_rejection
@@ -31,7 +32,9 @@ OF_WORK = OF_MEMBERS | {
 }  # fmt: skip
 READS = frozenset({"Fetch", "ShareFetch"})
 METADATA, PRODUCER_ID = "Metadata", "InitProducerId"
-"""A name that no topic may have is refused once; a producer gets its ID all the same."""
+"""A name that no topic may have is refused once; a producer gets its ID all the same. Its ID shows that it is there to
+write: a tool, or who writes to other topics, too, may ask for any name.
+"""
 PRODUCE = "Produce"
 REPLACED = frozenset({47, 82, 90})
 """INVALID_PRODUCER_EPOCH, FENCED_INSTANCE_ID, PRODUCER_FENCED: another process has taken over, as in a rolling update,
@@ -67,7 +70,8 @@ def ends_at_an_error(subject: Subject, group: Group, context: CheckContext) -> I
 def last_of_all(subject: Subject, group: Group, context: CheckContext) -> Answer | None:
     """The last answer to all that a client asks for."""
     every = context.claims("activity", group, *subject)
-    last = latest(claim for claim in every if claim["api"] in OF_WORK or claim["api"] == METADATA)
+    counts = OF_WORK | {METADATA} if begins_to_write(every) else OF_WORK
+    last = latest(claim for claim in every if claim["api"] in counts)
     ends = [answer for api, answer in last.items() if is_final(api, answer, every)]
     if not ends:
         return None
@@ -85,6 +89,11 @@ def last_of_all(subject: Subject, group: Group, context: CheckContext) -> Answer
     if not context.passed(idle_ns) or (may_end and not lives_on(subject, idle_ns, context)):
         return None
     return end if seen_everywhere(subject, end.ts_ns, group, context) else None
+
+
+def begins_to_write(every: Collection[Claim]) -> bool:
+    """Whether a client got a producer ID, and asked for nothing else that is work."""
+    return {claim["api"] for claim in every} <= BEFORE_WORK | {PRODUCER_ID} and any(map(is_producer, every))
 
 
 def last_of_a_connection(subject: Subject, group: Group, context: CheckContext) -> Answer | None:

@@ -913,16 +913,19 @@ def cli010_fires(lab):
 INVALID_TOPIC = 17
 
 
-def invalid_topic(lab, *then, **facts):
+def invalid_topic(lab, *then, before=(), writes=True, **facts):
     """A producer gets its ID all the same."""
     for at in range(0, 120, 20):
         lab.metadata(at, brokers={B1: 1}, talk=lab.talk(client_id="other", host="10.0.0.8"))
     talk = greet(lab.talk(client_id="app", host="10.0.0.7", **NEVER_CLOSED | facts), 1)
+    for at, api, version, request, response in before:
+        talk.ask(at, api, version, request, response)
     refused = {"errorCode": INVALID_TOPIC, "name": "bad topic!", "partitions": []}
     brokers = [{"nodeId": 1, "host": "10.0.0.1", "port": 9092}]
     answer = {"brokers": brokers, "clusterId": CLUSTER, "topics": [refused]}
     talk.ask(2, "Metadata", 12, {"topics": [{"name": "bad topic!"}]}, answer)
-    talk.ask(3, "InitProducerId", 4, {}, {"errorCode": 0, "producerId": 7})
+    if writes:
+        talk.ask(3, "InitProducerId", 4, {}, {"errorCode": 0, "producerId": 7})
     for at, api, version, request, response in then:
         talk.ask(at, api, version, request, response)
     lab.until = 120
@@ -934,6 +937,18 @@ def cli010_fires__a_name_that_no_topic_may_have(lab):
 
 def cli010_near_miss__a_tool_that_looks_for_it(lab):
     invalid_topic(lab, over=True, close_ns=ns(4), closed_by="client-fin")
+
+
+def cli010_near_miss__a_gateway_that_writes_to_others(lab):
+    """A REST proxy, which was asked to write to such a topic once, and is idle since."""
+    row = {"name": "orders", "partitionResponses": [{"index": 0, "errorCode": 0}]}
+    asked = {"acks": 1, "topicData": [{"name": "orders", "partitionData": [{"index": 0}]}]}
+    invalid_topic(lab, before=[(1.5, "Produce", 9, asked, {"responses": [row]})])
+
+
+def cli010_near_miss__a_console_that_looks_at_topics(lab):
+    """It stays connected, and was asked for such a topic once."""
+    invalid_topic(lab, before=[(1.5, "ListGroups", 4, {}, {"errorCode": 0})], writes=False)
 
 
 def cli010_near_miss__it_writes_to_another_one(lab):
