@@ -7,7 +7,7 @@ beside what its partitions got in the same time. Brokers let a fetch wait for no
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.progress import Log, Times, by_slot, greatest, log_of
-from wirecheck.judge.checks.shapes import gathered
+from wirecheck.judge.checks.shapes import gathered, start_ns
 from wirecheck.judge.claims.claim import ZERO, Subject
 from wirecheck.judge.claims.outcomes import SLOT_NS
 from wirecheck.judge.topic_history import name_of
@@ -16,7 +16,7 @@ from wirecheck.judge.topology.clusters import Group
 
 def gets_next_to_nothing(subject: Subject, first_ns: int, last_ns: int, group: Group, context: CheckContext) -> bool:
     """Whether a client asked, from one time to another, for less than one in so many of the records that its partitions
-    got meanwhile, and some of these wait for it.
+    got meanwhile, and some of these wait for it. A partition that it asks for no more is paused, or another member's.
     """
     read = grown = behind = 0
     logs: dict[str, Log] = {}
@@ -29,9 +29,10 @@ def gets_next_to_nothing(subject: Subject, first_ns: int, last_ns: int, group: G
             continue
         log = logs.setdefault(topic, log_of(("name", topic), group, context))
         end = log.end(partition)
+        since_ns, until_ns = max(first_ns, start_ns(asked[0][0])), min(last_ns, start_ns(asked[-1][0]))
         read += advance(asked, first_ns, last_ns)
-        grown += advance(end, first_ns, last_ns)
-        behind += greatest(end) - greatest(asked)
+        grown += advance(end, since_ns, until_ns)
+        behind += max(0, greatest(end, asked[-1][0]) - greatest(asked))
     return behind > 0 and 0 < grown >= read * context.settings.partly_one_in
 
 

@@ -626,8 +626,10 @@ def grp014_cannot_know(lab):
 # CLI007
 
 
-def starves(lab, pace, *, known=True):
-    """Its fetches wait for 10 s each. It gets so many records in 10 s of the 20 that are written."""
+def starves(lab, pace, *, known=True, paused=False):
+    """Its fetches wait for 10 s each. It gets so many records in 10 s of the 20 that are written; `paused`: of a
+    partition that it asks for no more after the first one.
+    """
     listed(lab, 0, ID_1)
     if known:
         grows(lab, 100, rate=2)
@@ -635,8 +637,9 @@ def starves(lab, pace, *, known=True):
     for at in range(2, 100, 10):
         topic = {"topicId": ID_1}
         asked = {"replicaId": -1, "sessionEpoch": -1}
-        asked["topics"] = [{**topic, "partitions": [{"partition": 0, "fetchOffset": pace * at // 10}]}]
-        row = {"partitionIndex": 0, "highWatermark": 2 * at if known else -1, "records": "AAAA"}
+        number = int(paused and at > 2)
+        asked["topics"] = [{**topic, "partitions": [{"partition": number, "fetchOffset": pace * at // 10}]}]
+        row = {"partitionIndex": number, "highWatermark": 2 * at if known else -1, "records": "AAAA"}
         answer = {"responses": [{**topic, "partitions": [row]}], "throttleTimeMs": 10_000}
         talk.ask(at, "Fetch", 13, asked, answer)
     (found,) = lab.findings("CLI007")
@@ -650,6 +653,11 @@ def cli007_fires__reads_next_to_nothing(lab):
 def cli007_fires__reads_what_is_written(lab):
     """It waits all the time, and keeps up."""
     assert starves(lab, 19) == "information"
+
+
+def cli007_fires__a_partition_of_which_it_asks_no_more(lab):
+    """It is paused, or another member's; in the other one it keeps up."""
+    assert starves(lab, 19, paused=True) == "information"
 
 
 def cli007_fires__where_the_log_ends_is_not_known(lab):
