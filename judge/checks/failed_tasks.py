@@ -2,23 +2,25 @@
 
 Rule: a task that fails leaves its group and closes its connections at once, as any reader does that is stopped. What
 stops a task on purpose is known to the workers first: they join their own group again when a connector is created,
-changed, deleted or stopped (KIP-415, KIP-875), or when a worker leaves. A task that fails at its first records leaves
-within seconds of that, so that one counts which began no sooner.
+changed, deleted or stopped (KIP-415, KIP-875), or when a worker leaves. The task leaves when it has written what it
+has, which may take long: it asks for nothing meanwhile. A task that fails at its first records leaves within seconds of
+such a join, so that one counts which began no sooner. A worker that is stopped leaves its own group, and is silent
+until it is started again.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.progress import Log, Reader, greatest, last_leave, of_group, readers
-from wirecheck.judge.checks.shapes import seen_everywhere
+from wirecheck.judge.checks.shapes import seen_everywhere, seen_whole
 from wirecheck.judge.claims.claim import Claim
 from wirecheck.judge.claims.outcomes import SLOT_NS
 from wirecheck.judge.thresholds import SECOND_NS
 
 TASK, WORKER = "connector-consumer-", "connect"
 """How the client IDs of a sink task's consumer, and of its worker's own clients, begin by default."""
-JOIN = "JoinGroup"
+JOIN, LEAVE, FETCH = "JoinGroup", "LeaveGroup", "Fetch"
 REARRANGED_NS = 15 * SECOND_NS
 """So soon after its workers join again a task is stopped, or begins and fails."""
 
@@ -48,25 +50,42 @@ def failed(one: Reader, reads: str, last: Claim, log: Log) -> bool:
     """Whether its worker lives on without it, while the log grows, and nobody arranged it."""
     context, left_ns = log.context, last.last.ts_ns
     until_ns = left_ns + context.settings.cut_off_s * SECOND_NS
-    if not context.passed(until_ns) or not lives(one, until_ns, context):
+    if not context.passed(until_ns) or not lives(one, left_ns, until_ns, context):
         return False
     members = (c for c in of_group("member", reads, log.group, context) if (c["client_id"], c["host"]) == one.who)
     began_ns = max((claim.first.ts_ns for claim in members), default=0)
-    if left_ns - began_ns > REARRANGED_NS and is_arranged(one, left_ns, log):
+    since_ns = min(left_ns - REARRANGED_NS, max(began_ns, fetched_last_ns(one, context)))
+    joins = left_ns - began_ns > REARRANGED_NS and worker_asks({JOIN}, one, since_ns, left_ns, context)
+    if joins or worker_asks({LEAVE}, one, left_ns - REARRANGED_NS, left_ns, context):
         return False
-    return seen_everywhere(("client", one.client_id or "", one.host), left_ns, log.group, context)
+    who = ("client", one.client_id or "", one.host)
+    return seen_everywhere(who, left_ns, log.group, context) and worker_is_seen(one, since_ns, log)
 
 
-def lives(one: Reader, until_ns: int, context: CheckContext) -> bool:
-    """Whether another client of its worker asks for anything later."""
-    return any(run.last_ns >= until_ns for claim in of_worker(one, context) for run in claim.outcomes.runs())
+def lives(one: Reader, left_ns: int, until_ns: int, context: CheckContext) -> bool:
+    """Whether another client of its worker asks for anything soon after, and later. It sends a heartbeat each 3 s."""
+    runs = [run for claim in of_worker(one, context) for run in claim.outcomes.runs()]
+    soon = any(run.first_ns <= left_ns + 2 * SLOT_NS and run.last_ns >= left_ns + SLOT_NS for run in runs)
+    return soon and any(run.last_ns >= until_ns for run in runs)
 
 
-def is_arranged(one: Reader, left_ns: int, log: Log) -> bool:
-    """Whether the worker joins its group again shortly before the task leaves, or as it does."""
-    joins = (claim for claim in of_worker(one, log.context) if claim["api"] == JOIN)
-    times = (ts_ns for claim in joins for run in claim.outcomes.runs() for ts_ns in (run.first_ns, run.last_ns))
-    return any(left_ns - REARRANGED_NS <= ts_ns <= left_ns + SLOT_NS for ts_ns in times)
+def fetched_last_ns(one: Reader, context: CheckContext) -> int:
+    mine = context.ledger.claims("activity", "client", one.client_id or "", one.host)
+    runs = (run for claim in mine if claim["api"] == FETCH for run in claim.outcomes.runs())
+    return max((run.last_ns for run in runs), default=0)
+
+
+def worker_asks(apis: Collection[str], one: Reader, since_ns: int, left_ns: int, context: CheckContext) -> bool:
+    """Whether the worker asks for any of these since then, or shortly after the task leaves."""
+    found = (claim for claim in of_worker(one, context) if claim["api"] in apis)
+    times = (ts_ns for claim in found for run in claim.outcomes.runs() for ts_ns in (run.first_ns, run.last_ns))
+    return any(since_ns <= ts_ns <= left_ns + SLOT_NS for ts_ns in times)
+
+
+def worker_is_seen(one: Reader, since_ns: int, log: Log) -> bool:
+    """Whether all that its worker asked for since then was captured: that it joins again is one request."""
+    every, names = set(log.group.endpoints), {claim["client_id"] for claim in of_worker(one, log.context)}
+    return all(seen_whole(name, one.host, every, log.group, log.context, since_ns=since_ns) for name in sorted(names))
 
 
 def of_worker(one: Reader, context: CheckContext) -> Iterator[Claim]:

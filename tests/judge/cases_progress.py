@@ -426,20 +426,24 @@ def grp011_near_miss__it_reads_something_else(lab):
     fetches(lab, follows(80, 110))
 
 
-def task_leaves(lab, *, begun=10, left=12, worker=range(2, 150, 5), joins=(8,), **facts):
-    """A sink task of Kafka Connect, and its worker."""
+def task_leaves(
+    lab, *, begun=10, left=12, worker=range(2, 150, 5), joins=(8,), worker_leaves=None, of_worker=None, **facts
+):
+    """A sink task of Kafka Connect, and its worker; `of_worker`: what is known of the worker's connection."""
     lists_songs(lab, 150)
     grows(lab, 150)
     task = process(lab, begun, 1, until=left, client_id="connector-consumer-s-0")
     task.facts |= facts
     fetches(lab, [(begun + 0.5, begun, begun + 1)], talk=task)
     leaves(task, left)
-    talk = lab.talk(client_id="connect-10.0.0.7:8083", host="10.0.0.7")
+    talk = lab.talk(client_id="connect-10.0.0.7:8083", host="10.0.0.7", **(of_worker or {}))
     mine = {"groupId": "connect", "memberId": "w-1", "protocolType": "connect"}
     for at in joins:
         talk.ask(at, "JoinGroup", 7, mine, {"errorCode": 0, "memberId": "w-1"})
     for at in worker:
         talk.ask(at, "Heartbeat", 4, mine, {"errorCode": 0})
+    if worker_leaves:
+        talk.ask(worker_leaves, "LeaveGroup", 4, {"groupId": "connect", "members": []}, {"errorCode": 0})
     lab.until = 150
 
 
@@ -458,6 +462,28 @@ def grp011_near_miss__a_connector_is_deleted(lab):
 
 def grp011_near_miss__a_connect_worker_is_stopped(lab):
     task_leaves(lab, left=50, worker=range(2, 50, 5))
+
+
+def grp011_near_miss__a_connect_worker_is_started_again(lab):
+    """It has no task until scheduled.rebalance.max.delay.ms is over."""
+    task_leaves(lab, left=50, worker=[*range(2, 50, 5), *range(92, 150, 5)], joins=(8, 90))
+
+
+def grp011_near_miss__one_of_two_connect_workers_of_a_host_is_stopped(lab):
+    task_leaves(lab, left=50, worker=range(2, 50, 5), worker_leaves=51)
+    talk = lab.talk(client_id="connect-10.0.0.7:8084", host="10.0.0.7")
+    for at in range(2, 150, 5):
+        talk.ask(at, "Heartbeat", 4, {"groupId": "other", "memberId": "w-2"}, {"errorCode": 0})
+
+
+def grp011_near_miss__a_connector_is_deleted_while_its_task_writes(lab):
+    """It leaves when it has written what it read before its worker joined again."""
+    task_leaves(lab, left=50, joins=(8, 12))
+
+
+def grp011_cannot_know__what_a_connect_worker_sent(lab):
+    """That it joined again may be missing."""
+    task_leaves(lab, left=50, of_worker={"unseen_request_bytes": 300})
 
 
 def grp011_near_miss__a_connect_task_moves(lab):
