@@ -375,10 +375,18 @@ def rejected_within(claims: list[Claim], group: Group, context: CheckContext) ->
         lasts_ns = max((claim.last.ts_ns for claim, _ in valid), default=0) - since_ns
         if count < REJECTED or lasts_ns < context.settings.broker_grace_ns:
             continue
+        if granted_since(since_ns, endpoint, f"{api}:{version}", group, context):
+            continue  # then it is no matter of the version
         span = in_ranges([(key_of(api), read(valid[-1][1]["ranges"])[key_of(api)])])
         text = f"{span}, and answered UNSUPPORTED_VERSION (35) to v{version}, {count} times"
         about: dict[str, Any] = {"kind": "violation", "since_ns": since_ns, "api": api}
         yield ranges_of(endpoint, [claim for claim, _ in valid], text, context, **about)
+
+
+def granted_since(since_ns: int, endpoint: str, word: str, group: Group, context: CheckContext) -> bool:
+    """Whether a server answered a version of an API without UNSUPPORTED_VERSION since then."""
+    accepts = context.claims("accepts", group, "server")
+    return any(claim["endpoint"] == endpoint and claim.peak.get(word, 0) >= since_ns for claim in accepts)
 
 
 def alternating(endpoint: str, claims: list[Claim], context: CheckContext) -> Iterator[Evidence]:

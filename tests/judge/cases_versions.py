@@ -447,6 +447,14 @@ def ver007_near_miss__a_feature_that_is_off(lab):
     rejects_what_it_advertises(lab, "ConsumerGroupHeartbeat", 0, range(10, 100, 5))
 
 
+def ver007_near_miss__a_version_that_it_grants_others(lab):
+    """It is about something else than the version."""
+    rejects_what_it_advertises(lab, "OffsetFetch", 9, range(10, 100, 5))
+    talk = lab.talk(client_id="another", host="10.0.0.96")
+    for at in range(12, 102, 5):
+        talk.ask(at, "OffsetFetch", 9, {"groupId": "h"}, {"groups": [{"errorCode": 0}]})
+
+
 def ver007_near_miss__a_version_that_a_proxy_rejects(lab):
     rejects_what_it_advertises(lab, "OffsetFetch", 9, range(10, 100, 5), own=False)
 
