@@ -286,10 +286,11 @@ def evidence(reads: str, again: Again, partition: int, log: Log) -> Evidence:
     replays = replays_when_assigned(reads, again, partition, log)
     doubted = no_cache(reads, again, partition, log, max(rounds, ROUNDS if replays else 0))
     stuck = rounds >= MANY_ROUNDS and never_at_the_end(again, partition, log)
-    by_choice = looks_at_the_first(reads, again, partition, log) or replays or (doubted and not stuck)
+    looks = looks_at_the_first(reads, again, partition, log)
+    by_choice = looks or replays or (doubted and not stuck)
     if not by_choice:
         words["hurt_host"] = host
-    elif doubted:
+    elif doubted and not looks:
         words[DOUBTED] = "yes"
     claims = again.reader.claims
     return resting_on(

@@ -1651,6 +1651,12 @@ def grp018_fires__a_check_of_health_as_a_note(lab):
     assert found["kind"] == "information"
 
 
+def grp018_fires__a_check_of_health_each_6_s_as_a_note(lab):
+    """As soon as who is started again because it fails; but it asks for the first records only, and leaves."""
+    leaves_at(lab, 0, every=6)
+    assert not doubted(lab)
+
+
 def joins_again(lab, *, reads_on=False):
     """A member that lives on begins at the first record whenever its group is divided."""
     lists_songs(lab, 150)
