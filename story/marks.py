@@ -6,7 +6,7 @@ either mark is red.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from wirecheck.client_ids import is_of_node
@@ -57,13 +57,14 @@ def states(
 ) -> Iterator[tuple[Key, ClientState]]:
     by_client: dict[Key, list[Activity]] = {}
     activities = [*activities]
+    for one in activities:
+        by_client.setdefault((one.client_id, one.address), []).append(one)
     for harm in (*harms, *(one for finding in findings for one in stated(finding))):
         if hurts(harm):
             about = " ".join(filter(None, (harm.api, harm.topic or harm.topic_id)))
             how = ": ".join(filter(None, (about, ", ".join(harm.errors))))
-            yield harm.client, ClientState(state_of(harm, activities), harm.first_ns, how)
+            yield harm.client, ClientState(state_of(harm, by_client), harm.first_ns, how)
     for one in activities:
-        by_client.setdefault((one.client_id, one.address), []).append(one)
         if one.state == FAILING and one.is_work:
             yield (
                 (one.client_id, one.address),
@@ -87,21 +88,29 @@ def never_granted(key: Key, every: Iterable[Activity]) -> Iterator[tuple[Key, Cl
         yield key, ClientState(FAILING, first.first_ns, f"{first.api}: nothing was granted")
 
 
-def state_of(harm: Harm, activities: Iterable[Activity]) -> str:
+def state_of(harm: Harm, by_client: Mapping[Key, Sequence[Activity]]) -> str:
     """Of a client that is hurt; one that skipped records reads on, one that a broker's address refuses may write or
     read at the others, and one that finds no coordinator may need none to read.
     """
     if NEVER_READ in harm.errors:
         return SKIPPED
-    mine = [
-        one for one in activities if one.client_id == harm.client_id and one.address == (harm.address or one.address)
-    ]
     works = UNREACHABLE in harm.errors and any(
         one.granted and one.step in {"reads", "writes"} and one.last_ns >= harm.last_ns - round(PARTIAL_S * 1e9)
-        for one in mine
+        for one in activities_of(harm, by_client)
     )
-    works |= harm.api == COORDINATOR and any(one.api == harm.api and one.state == IN_PART for one in mine)
+    if harm.api == COORDINATOR:
+        works |= any(one.api == harm.api and one.state == IN_PART for one in activities_of(harm, by_client))
     return IN_PART if works or harm.is_partial else STALLED
+
+
+def activities_of(harm: Harm, by_client: Mapping[Key, Sequence[Activity]]) -> Iterator[Activity]:
+    """Of its client; of each host with that ID where the harm has no address."""
+    if harm.address:
+        yield from by_client.get((harm.client_id, harm.address), ())
+        return
+    for (client_id, _), every in by_client.items():
+        if client_id == harm.client_id:
+            yield from every
 
 
 def doubt(client: Client, doubted: Mapping[str, Finding]) -> ClientState:
