@@ -77,12 +77,7 @@ def cells(one: "Score", dated: bool) -> Cells:  # noqa: ARG001 - as Listing call
     wrong = [*one.missed, *one.codes_missed, *(f"{each} (false)" for each in (*one.false, *one.codes_false))]
     return [
         (one.capture, "topic"),
-        (str(one.hurt), "count"),
-        (str(one.found), "ok" if one.found == one.hurt else "latency"),
-        (str(one.in_doubt), "count"),
-        (str(len(one.missed)), "error" if one.missed else "ok"),
-        (str(len(one.false)), "error" if one.false else "ok"),
-        (str(len(one.doubted)), "latency" if one.doubted else "ok"),
+        *counts(one, one.hurt),
         (f"{len(one.codes_found)} of {one.expected}", "count"),
         (", ".join(wrong), "details"),
     ]
@@ -93,13 +88,20 @@ def kind_cells(one: "KindScore", dated: bool) -> Cells:  # noqa: ARG001 - as Lis
     wrong = [*one.missed, *(f"{each} (false)" for each in one.false)]
     return [
         (one.kind, "topic"),
-        (str(one.expected), "count"),
-        (str(one.found), "ok" if one.found == one.expected else "latency"),
+        *counts(one, one.expected),
+        (", ".join(wrong), "details"),
+    ]
+
+
+def counts(one: "Score | KindScore", expected: int) -> Cells:
+    """`2  1  1  0  0  0`."""
+    return [
+        (str(expected), "count"),
+        (str(one.found), "ok" if one.found == expected else "latency"),
         (str(one.in_doubt), "count"),
         (str(len(one.missed)), "error" if one.missed else "ok"),
         (str(len(one.false)), "error" if one.false else "ok"),
         (str(len(one.doubted)), "latency" if one.doubted else "ok"),
-        (", ".join(wrong), "details"),
     ]
 
 

@@ -8,7 +8,7 @@ such a join, so that one counts which began no sooner. A worker that is stopped 
 until it is started again.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from wirecheck.judge.check_context import CheckContext
@@ -34,9 +34,9 @@ class Task(NamedTuple):
 
 
 def failed_tasks(log: Log, partition: int) -> Iterator[Task]:
-    end = log.end(partition)
-    every = (one for one in readers(log.current("position", partition)) if (one.client_id or "").startswith(TASK))
-    for one in every if end else ():
+    of_tasks = [c for c in log.current("position", partition) if (c["client_id"] or "").startswith(TASK)]
+    end = log.end(partition) if of_tasks else []
+    for one in readers(of_tasks) if end else ():
         mine = log.context.by("client_id", "member", log.group, "host", one.host).get((one.client_id,), ())
         for reads in sorted({claim["group"] for claim in mine}):
             last = last_leave(reads, log.context, log.group) if log.brokers else None
@@ -47,24 +47,27 @@ def failed_tasks(log: Log, partition: int) -> Iterator[Task]:
 
 
 def failed(one: Reader, reads: str, last: Claim, log: Log) -> bool:
-    """Whether its worker lives on without it, while the log grows, and nobody arranged it."""
+    """Whether its worker lives on without it, while the log grows, and did not arrange it."""
     context, left_ns = log.context, last.last.ts_ns
     until_ns = left_ns + context.settings.cut_off_s * SECOND_NS
-    if not context.passed(until_ns) or not lives(one, left_ns, until_ns, context):
+    if not context.passed(until_ns):
+        return False
+    worker = [*of_worker(one, context)]
+    if not lives(worker, left_ns, until_ns):
         return False
     members = (c for c in of_group("member", reads, log.group, context) if (c["client_id"], c["host"]) == one.who)
     began_ns = max((claim.first.ts_ns for claim in members), default=0)
     since_ns = min(left_ns - REARRANGED_NS, max(began_ns, fetched_last_ns(one, context)))
-    joins = left_ns - began_ns > REARRANGED_NS and worker_asks({JOIN}, one, since_ns, left_ns, context)
-    if joins or worker_asks({LEAVE}, one, left_ns - REARRANGED_NS, left_ns, context):
+    joins = left_ns - began_ns > REARRANGED_NS and asks_for(JOIN, worker, since_ns, left_ns)
+    if joins or asks_for(LEAVE, worker, left_ns - REARRANGED_NS, left_ns):
         return False
     who = ("client", one.client_id or "", one.host)
-    return seen_everywhere(who, left_ns, log.group, context) and worker_is_seen(one, since_ns, log)
+    return seen_everywhere(who, left_ns, log.group, context) and is_seen(worker, one.host, since_ns, log)
 
 
-def lives(one: Reader, left_ns: int, until_ns: int, context: CheckContext) -> bool:
-    """Whether another client of its worker asks for anything soon after, and later. It sends a heartbeat each 3 s."""
-    runs = [run for claim in of_worker(one, context) for run in claim.outcomes.runs()]
+def lives(worker: list[Claim], left_ns: int, until_ns: int) -> bool:
+    """Whether the worker asks for anything soon after, and later. It sends a heartbeat each 3 s."""
+    runs = [run for claim in worker for run in claim.outcomes.runs()]
     soon = any(run.first_ns <= left_ns + 2 * SLOT_NS and run.last_ns >= left_ns + SLOT_NS for run in runs)
     return soon and any(run.last_ns >= until_ns for run in runs)
 
@@ -75,17 +78,17 @@ def fetched_last_ns(one: Reader, context: CheckContext) -> int:
     return max((run.last_ns for run in runs), default=0)
 
 
-def worker_asks(apis: Collection[str], one: Reader, since_ns: int, left_ns: int, context: CheckContext) -> bool:
-    """Whether the worker asks for any of these since then, or shortly after the task leaves."""
-    found = (claim for claim in of_worker(one, context) if claim["api"] in apis)
+def asks_for(api: str, worker: list[Claim], since_ns: int, left_ns: int) -> bool:
+    """Whether the worker asks for it since then, or shortly after the task leaves."""
+    found = (claim for claim in worker if claim["api"] == api)
     times = (ts_ns for claim in found for run in claim.outcomes.runs() for ts_ns in (run.first_ns, run.last_ns))
     return any(since_ns <= ts_ns <= left_ns + SLOT_NS for ts_ns in times)
 
 
-def worker_is_seen(one: Reader, since_ns: int, log: Log) -> bool:
-    """Whether all that its worker asked for since then was captured: that it joins again is one request."""
-    every, names = set(log.group.endpoints), {claim["client_id"] for claim in of_worker(one, log.context)}
-    return all(seen_whole(name, one.host, every, log.group, log.context, since_ns=since_ns) for name in sorted(names))
+def is_seen(worker: list[Claim], host: str, since_ns: int, log: Log) -> bool:
+    """Whether all that the worker asked for since then was captured: that it joins again is one request."""
+    every, names = set(log.group.endpoints), {claim["client_id"] for claim in worker}
+    return all(seen_whole(name, host, every, log.group, log.context, since_ns=since_ns) for name in sorted(names))
 
 
 def of_worker(one: Reader, context: CheckContext) -> Iterator[Claim]:

@@ -12,7 +12,6 @@ from wirecheck.decode.request_waits import MILLISECOND_NS
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.idle_members import (
     Held,
-    clients_at,
     held_by,
     idle_since_ns,
     is_long,
@@ -52,13 +51,13 @@ def reads_on_and_commits_nothing(subject: Subject, group: Group, context: CheckC
     if not members:
         return
     context.watch()
-    clients, logs = clients_at(subject[1], context), dict[str, Log]()
+    logs: dict[str, Log] = {}
     found: dict[tuple[str, str, str], list[Stands]] = {}
     for held in (one for member in members for one in held_by(member, group, context)):
         if held.topic not in logs:
             logs[held.topic] = log_of(("name", held.topic), group, context)
         one = stands(held, logs[held.topic])
-        if one is not None and reads_on(one, subject, clients, logs[held.topic]):
+        if one is not None and reads_on(one, subject, logs[held.topic]):
             found.setdefault((held.member["group"], held.topic, held.member["client_id"] or ""), []).append(one)
     for (reads, topic, client_id), those in sorted(found.items()):
         claims = list({id(one.held.member): one.held.member for one in those}.values())
@@ -109,7 +108,7 @@ def is_alone(held: Held, group: Group, context: CheckContext) -> bool:
     return not any(value[1:] == [held.topic, held.partition] for one in others for value in assigned(one))
 
 
-def reads_on(one: Stands, subject: Subject, clients: list[Subject], log: Log) -> bool:
+def reads_on(one: Stands, subject: Subject, log: Log) -> bool:
     """Whether its member lives and fetches on for longer than it may, and all that it sent is known; nothing else
     makes it wait: a quota, an open transaction, or commits that are rejected, of which other checks speak. Of a topic
     that is written in transactions the records behind may be aborted ones, and markers.
@@ -123,8 +122,7 @@ def reads_on(one: Stands, subject: Subject, clients: list[Subject], log: Log) ->
     if log.every("writes_in_transaction") or rejects_commits(client, one, log):
         return False
     until_ns = one.since_ns + one.patience_ns
-    own: list[Subject] = [each for each in clients if each == client]
-    return idle_since_ns(one.held, subject, own, group, context) >= until_ns and log.whole(
+    return idle_since_ns(one.held, subject, [client], group, context) >= until_ns and log.whole(
         (member["client_id"], subject[1]), one.since_ns
     )
 

@@ -563,11 +563,13 @@ def highest(claims: list[Claim], api: str) -> int:
 
 
 def is_broker_to_all(endpoint: str, every: list[Claim], group: Group, context: CheckContext) -> bool:
-    """Whether brokers list the address as one broker's, and it told the same ranges to client after client: a balancer
+    """Whether brokers list the address as one broker's, and it gave the same ranges to client after client: a balancer
     has an address that no list has.
     """
+    if len(every) != 1 or every[0].count < ALIKE:
+        return False
     listed = {claim["broker"] for claim in context.claims("address", group, "server") if claim["address"] == endpoint}
-    return len(listed) == 1 and len(every) == 1 and every[0].count >= ALIKE
+    return len(listed) == 1
 
 
 def was_granted(claim: Claim, group: Group, context: CheckContext) -> bool:

@@ -17,6 +17,7 @@ from wirecheck.decode.wire import RESPONSE
 from wirecheck.judge.claims.batch import GREETINGS, Batch
 from wirecheck.judge.claims.claim import Claim
 from wirecheck.judge.claims.extract.error_answers import INCONSISTENT_CLUSTER_ID
+from wirecheck.judge.claims.extract.replicas import replicas
 from wirecheck.judge.claims.extract.wire_format import span
 from wirecheck.judge.claims.members import hashed, sets
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, grouped
@@ -145,8 +146,8 @@ def of_brokers(batch: Batch, asked: Ints) -> Bools:
     """Requests that only brokers send, and fetches of a replica."""
     found: Bools = np.isin(batch.decoded.messages.key[asked], [*BETWEEN_BROKERS])
     if header := batch.lines("Fetch", "request"):
-        replicas = np.maximum(header["replica_id"], header["replica_state.replica_id"])
-        found |= np.isin(asked, header.message[replicas >= 0])
+        _, follows = replicas(header)
+        found |= np.isin(asked, header.message[follows])
     return found
 
 
