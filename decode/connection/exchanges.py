@@ -185,21 +185,36 @@ class Exchanges:
             outcome=self.outcome[numbers], out_of_order=self.out_of_order[numbers],
         )  # fmt: skip
 
+    def units(self) -> list[Ints]:
+        """The numbers of exchanges that are decoded in one piece: one, or all that a connection left unanswered, since
+        of these each waits for those before it.
+        """
+        numbers = np.arange(len(self))
+        unanswered = np.isin(self.outcome, (CLOSED_BY_SERVER, CLOSED_BY_CLIENT, PENDING)) & (self.request >= 0)
+        of = np.where(unanswered, self.connection[self.first], -1 - numbers)
+        order = np.argsort(of, kind="stable")
+        return np.split(order, np.flatnonzero(np.diff(of[order])) + 1) if len(self) else []
+
     def divided(self, pieces: Sequence[Ints]) -> list[Exchanges]:
         """Exchanges by number, in pieces: each connection is in the pieces that have its messages, and one that has
-        none is in the first, so that no sum over connections counts it twice.
+        none is in the first. It is over in one piece only, so that no sum over connections counts it twice.
         """
         found = [self.only(numbers) for numbers in pieces]
         speaking = [np.unique(piece.connection) for piece in found]
         silent = np.setdiff1d(np.arange(len(self.connections)), np.concatenate(speaking))
         kept = [np.union1d(speaking[0], silent), *speaking[1:]]
+        first = {number: place for place in reversed(range(len(kept))) for number in kept[place].tolist()}
         return [
             replace(
                 piece,
-                connections=tuple(self.connections[number] for number in numbers.tolist()),
+                connections=tuple(
+                    one if first[number] == place else replace(one, over=False)
+                    for number in numbers.tolist()
+                    for one in (self.connections[number],)
+                ),
                 connection=np.searchsorted(numbers, piece.connection).astype(np.int32),
             )
-            for piece, numbers in zip(found, kept, strict=True)
+            for place, (piece, numbers) in enumerate(zip(found, kept, strict=True))
         ]
 
     @property

@@ -106,8 +106,16 @@ def stated(exchanges: Exchanges, settings: Settings) -> Iterator[Part]:
         if len(exchanges) < 2:
             yield [set_aside(exchanges, error)], {}, Counts()
             return
-        for half in exchanges.divided(np.array_split(np.arange(len(exchanges)), 2)):
+        for half in halves(exchanges):
             yield from stated(half, settings)
+
+
+def halves(exchanges: Exchanges) -> list[Exchanges]:
+    """Of two or more exchanges: what needs each other stays together until it alone is left."""
+    units = exchanges.units()
+    parts = units if len(units) > 1 else [np.array([number]) for number in range(len(exchanges))]
+    middle = len(parts) // 2
+    return exchanges.divided([np.sort(np.concatenate(half)) for half in (parts[:middle], parts[middle:])])
 
 
 def counted(exchanges: Exchanges, settings: Settings) -> Part:

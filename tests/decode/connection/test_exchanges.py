@@ -38,3 +38,23 @@ def test_each_message_knows_its_exchange():
         assert exchanges.exchange[exchanges.response[exchanges.response >= 0]].tolist() == [
             i for i, row in enumerate(exchanges.response.tolist()) if row >= 0
         ]
+
+
+def test_a_connection_in_several_pieces_is_over_in_one():
+    """What counts connections would count it in each of them."""
+    every = whole()
+    pieces = every.divided(np.array_split(np.arange(len(every)), len(every)))
+    assert [len(piece.connections) for piece in pieces] == [1] * len(every)
+    assert sum(connection.over for piece in pieces for connection in piece.connections) == 1
+
+
+def test_what_a_connection_left_unanswered_is_one_unit():
+    talk = opened()
+    for number in (1, 2, 3, 4):
+        talk.request(request(FETCH, 12, number))
+    talk.response(response(2)).close()
+    follower = Follower()
+    every = joined([follower.receive(segments(talk.segments)), follower.drain()])
+    units = sorted(len(unit) for unit in every.units())
+    assert units == [1, 1, 3]
+    assert sorted(number for unit in every.units() for number in unit.tolist()) == [*range(len(every))]

@@ -7,6 +7,8 @@ from statistics import median
 
 import numpy as np
 
+from tests.judge.lab import Lab, exchanged
+from tests.judge.test_checks import CASES
 from wirecheck.decode.connection.exchanges import Connection, Exchanges
 from wirecheck.decode.dialect import read_exchanges
 from wirecheck.decode.message import Messages
@@ -102,6 +104,24 @@ def test_an_exchange_that_raises_is_set_aside_by_name_and_all_others_are_claimed
     assert all("IndexError in test_decode_step.py" in claim["reason"] for claim in marks)
     assert sum(claim.tally["count"] for claim in marks) == len(exchanges) - len(others)
     assert facts_of(claim for claim in found if claim.kind != "mark") == facts_of(expected)
+
+
+def test_where_one_raises_a_request_is_claimed_beside_the_one_that_it_waits_for(monkeypatch):
+    lab = Lab()
+    lab.metadata(0)
+    CASES["WIR007", "near_miss__behind_a_request_that_may_wait"](lab)
+    whole, _ = exchanged(*lab.talks)
+    expected = facts_of(claim for claim in stated_by(whole, Settings()).claims if claim.kind == "unanswered")
+    first = whole.connections[0].name
+
+    def raising(exchanges, *rest):
+        if any(each.name == first for each in exchanges.connections):
+            raise IndexError(first)
+        return read_exchanges(exchanges, *rest)
+
+    monkeypatch.setattr(decode_step, "read_exchanges", raising)
+    found = facts_of(claim for claim in stated_by(whole, Settings()).claims if claim.kind == "unanswered")
+    assert found == expected != []
 
 
 def facts_of(claims):
