@@ -150,9 +150,9 @@ def stating(claims: list[Claim], place: Place) -> list[Side]:
 
 def two_clusters_share_an_id(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     shown: set[str] = set()
-    forwarded = both_legs(context) if context.clusters.twins else set()
+    behind = served_by(context) if context.clusters.twins else {}
     for twin in context.clusters.twins:
-        if listeners_of(twin.one, twin.other, context) in forwarded:
+        if context.clusters.listener(twin.one) in behind.get(context.clusters.listener(twin.other), ()):
             continue  # what is in between changes names
         first, second = twin.shown_by
         one, other = (
@@ -201,6 +201,17 @@ def in_series(parts: Iterable[str]) -> str:
 def both_legs(context: CheckContext) -> set[frozenset[str]]:
     """The pairs of listeners between which something forwards."""
     return {pair for one in context.forwarding.forwarders for pair in listeners(one, context)}
+
+
+def served_by(context: CheckContext) -> dict[str, set[str]]:
+    """Per listener those that serve the same cluster by forwarding: the one behind it, and all in front of that. What
+    knows the IDs of another listener by other names forwards too.
+    """
+    found: dict[str, set[str]] = {}
+    for pair in both_legs(context) | {listeners_of(two.one, two.other, context) for two in context.clusters.renamings}:
+        served = set(pair).union(*(found.get(listener, ()) for listener in pair))
+        found.update(dict.fromkeys(served, served))
+    return found
 
 
 def listeners(one: Forwarder, context: CheckContext) -> Iterator[frozenset[str]]:

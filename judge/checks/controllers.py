@@ -47,7 +47,7 @@ from wirecheck.judge.claims.overlaps import MOST_BESIDE, overlapping
 from wirecheck.judge.results.finding import Evidence, Side, Time, first_of, last_of
 from wirecheck.judge.streaks import Streak
 from wirecheck.judge.thresholds import SECOND_NS
-from wirecheck.judge.topic_history import CONTROL, name_of, topic_of
+from wirecheck.judge.topic_history import CONTROL, REPORTS, name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
 
 STALE_CONTROLLER_EPOCH, NOT_CONTROLLER, STALE_BROKER_EPOCH = 11, 41, 77
@@ -243,12 +243,19 @@ def two_leaders_same_epoch(subject: Subject, group: Group, context: CheckContext
         states, lambda c: (c["partition"], c["leader_epoch"], generation_of(c))
     ):
         first = {claim["leader"]: claim for claim in reversed(claims)}
-        if len(first) > 1:
+        if len(first) > 1 and not all(map(is_anyones, claims)):
             sides = tuple(first_of(claim) for _, claim in sorted(first.items()))
             columns = {**of_id(subject, group, context), "brokers": tuple(sorted(first)), "count": len(first)}
             columns["first_ns"] = sorted(claim.first.ts_ns for claim in first.values())[1]
             words = {"partition": partition, "epoch": epoch}
             yield Evidence((subject[1], partition, epoch), sides, **columns, words=words)
+
+
+def is_anyones(claim: Claim) -> bool:
+    """Whether a client was given a server that has no replica beside it. Servers that share one storage, as WarpStream's
+    agents, give each client one near it for every partition (so do diskless topics, KIP-1163), and have no epochs.
+    """
+    return claim["source"] in REPORTS and {*claim["replicas"].split(",")} == {str(claim["leader"])}
 
 
 def isr_stuck(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

@@ -80,6 +80,32 @@ def ctl002_near_miss(lab):
     leaders(lab, ID_1, (1, 4), (2, 5))
 
 
+def given_to_clients(lab, replicas_of):
+    """Each server names itself as the leader of all, to its own clients."""
+    for second in range(0, 60, 10):
+        for broker, server in ((1, B1), (2, B2)):
+            lab.metadata(second, [("orders", ID_1)], server=server, leader=broker, replicas=replicas_of(broker))
+
+
+@disagrees_at(0)
+def ctl002_fires__as_clients_see_it(lab):
+    given_to_clients(lab, lambda _: (1, 2, 3))
+
+
+@disagrees_at(0)
+def ctl002_fires__a_controller_knows_one_of_them(lab):
+    given_to_clients(lab, lambda broker: (broker,))
+    lab.control(5, "UpdateMetadata", [("orders", ID_1, 0, {"leader": 1, "replicas": [1], "isr": [1]})])
+
+
+def ctl002_near_miss__servers_that_share_one_storage(lab):
+    given_to_clients(lab, lambda broker: (broker,))
+
+
+def ctl002_near_miss__the_only_replica_as_often_as_was_asked_for(lab):
+    given_to_clients(lab, lambda broker: (broker, broker, broker))
+
+
 def ctl002_cannot_know(lab):
     """Another topic id: epochs start again."""
     leaders(lab, ID_2, (1, 0), (2, 0))

@@ -340,6 +340,17 @@ def clu003_near_miss__a_proxy_that_renames_topics(lab):
     renaming(lab)
 
 
+def clu003_near_miss__a_proxy_for_two_tenants(lab):
+    """Each tenant has topics of the same names at an address of its own; the cluster has them with the tenant's."""
+    ids = {("a", "orders"): ID_1, ("a", "pay"): ID_2, ("b", "orders"): ID_3, ("b", "pay"): "Z" + ID_3[1:]}
+    for at in range(0, 120, 5):
+        lab.metadata(at, [(f"{tenant}.{name}", topic_id) for (tenant, name), topic_id in ids.items()])
+        for port, tenant in ((9101, "a"), (9111, "b")):
+            front = f"10.0.0.50:{port}"
+            mine = [(name, topic_id) for (whose, name), topic_id in ids.items() if whose == tenant]
+            lab.metadata(at + 0.1, mine, server=front, brokers={front: 1})
+
+
 def tid007_near_miss__a_proxy_that_renames_topics(lab):
     renaming(lab)
 

@@ -237,7 +237,17 @@ class Lab:
     # -- what brokers, controllers and clients say ------------------------------------------------------------------
 
     def metadata(
-        self, at, topics=(), *, server=B1, version=12, brokers=BROKERS, cluster_id=CLUSTER, talk=None, leader=1
+        self,
+        at,
+        topics=(),
+        *,
+        server=B1,
+        version=12,
+        brokers=BROKERS,
+        cluster_id=CLUSTER,
+        talk=None,
+        leader=1,
+        replicas=(1, 2, 3),
     ):
         """topics: (name, id or None, error, leader epoch)."""
         rows = []
@@ -248,7 +258,7 @@ class Lab:
                 row["topicId"] = topic_id
             if not error:
                 row["partitions"] = [
-                    {"leaderId": leader, "leaderEpoch": epoch, "replicaNodes": [1, 2, 3], "isrNodes": [1, 2, 3]}
+                    {"leaderId": leader, "leaderEpoch": epoch, "replicaNodes": [*replicas], "isrNodes": [*replicas]}
                 ]
             rows.append(row)
         nodes = [{"nodeId": n, "host": b.split(":")[0], "port": int(b.split(":")[1])} for b, n in brokers.items()]
