@@ -252,7 +252,7 @@ def two_leaders_same_epoch(subject: Subject, group: Group, context: CheckContext
 
 
 def is_anyones(claim: Claim) -> bool:
-    """Whether a client was given a server that has no replica beside it. Servers that share one storage, as WarpStream's
+    """Whether a client was given a server without a replica beside it. Servers that share one storage, as WarpStream's
     agents, give each client one near it for every partition (so do diskless topics, KIP-1163), and have no epochs.
     """
     return claim["source"] in REPORTS and {*claim["replicas"].split(",")} == {str(claim["leader"])}
