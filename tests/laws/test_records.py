@@ -89,11 +89,10 @@ def test_a_hole_hides_what_is_in_it_and_changes_nothing_else(data, more):
         return
     whole = {b.position: objects(b.records()) for b in batches(data).batches}
     try:
-        found = batches(data[:begin] + data[end:], [(begin, end - begin)])
+        found = [(seen, seen.records()) for seen in batches(data[:begin] + data[end:], [(begin, end - begin)]).batches]
     except DecodeError:  # a size or a magic is never judged by what is in a hole
         raise AssertionError("a hole was read") from None
-    for seen in found.batches:
-        got = seen.records()
+    for seen, got in found:
         assert isinstance(got, Records)
         for mine, theirs in zip(objects(got), whole[seen.position], strict=False):
             assert mine.unseen or mine == theirs
