@@ -3,7 +3,7 @@
 Rule: facts of a connection are cumulative, so the greatest holds; what was not seen is counted and never called broken.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from wirecheck.decode.wire import RESPONSE
 from wirecheck.judge.claims.batch import Batch
 from wirecheck.judge.claims.claim import Claim, Sighting
 from wirecheck.judge.claims.extract import bindings
-from wirecheck.judge.claims.outcomes import CLOSED, OTHERS, SLOT_NS, SUCCESS, TURNED_AWAY, WAITED, Part, Run, single
+from wirecheck.judge.claims.outcomes import CLOSED, OTHERS, SLOT_NS, SUCCESS, TURNED_AWAY, WAITED, Run, single
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant, grouped, moment, spans, spelled
 from wirecheck.judge.claims.response_outcomes import FAILED, NO_RESPONSE
 
@@ -230,14 +230,27 @@ def answered(batch: Batch) -> Iterator[Claim]:
     endpoint, slot = batch.endpoint(answer), ts_ns // SLOT_NS
     each, sample = grouped([endpoint, Column(slot)])
     first, last, counts = spans(ts_ns, each, len(sample))
-    runs: list[tuple[int, int, Part, Run]]
-    runs = [(row, SUCCESS, OTHERS, Run(counts[at], first[at], last[at])) for at, row in enumerate(sample.tolist())]
+    begins = of_each(batch, answer, each, ts_ns == np.array(first)[each], min)
+    ends = of_each(batch, answer, each, ts_ns == np.array(last)[each], max)
+    for at, row in enumerate(sample.tolist()):
+        outcomes = single(SUCCESS, int(slot[row]), OTHERS, Run(counts[at], first[at], last[at]))
+        yield Claim("answered", (endpoint.value(row),), begins[at], ends[at], outcomes=outcomes)
     for row in late.tolist():
         client = batch.names[exchanges.connection[asked[row]]][0]
-        runs.append((row, WAITED, client, Run(1, int(sent_ns[row]), int(ts_ns[row]))))
-    for row, which, port, run in runs:
-        seen, outcomes = batch.sightings.at(int(answer[row])), single(which, int(slot[row]), port, run)
+        run = Run(1, int(sent_ns[row]), int(ts_ns[row]))
+        seen, outcomes = batch.sightings.at(int(answer[row])), single(WAITED, int(slot[row]), client, run)
         yield Claim("answered", (endpoint.value(row),), seen, outcomes=outcomes)
+
+
+def of_each(
+    batch: Batch, message: Ints, group: Ints, where: NDArray[np.bool_], best: Callable[..., Sighting]
+) -> dict[int, Sighting]:
+    """By group the best sighting of these: of several at one time the same, whatever their order."""
+    found: dict[int, Sighting] = {}
+    for row in np.flatnonzero(where).tolist():
+        number, seen = int(group[row]), batch.sightings.at(int(message[row]))
+        found[number] = best(found.get(number, seen), seen)
+    return found
 
 
 WITH_IDS = {
