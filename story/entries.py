@@ -11,7 +11,7 @@ from typing import Any
 from wirecheck.client_ids import is_internal
 from wirecheck.judge.checks.listed_checks import check_of
 from wirecheck.judge.checks.page import remedy
-from wirecheck.story.fields import ERRORS, SERVERS, SPEAKS, stated, statement
+from wirecheck.story.fields import ABOUT, ERRORS, SERVERS, SPEAKS, stated, statement
 from wirecheck.story.verdict import Entry, Finding
 from wirecheck.wording import DAY_NS, and_list, clock, filled
 
@@ -107,7 +107,7 @@ def equal(findings: Iterable[Finding], place: Callable[[Finding], Key]) -> list[
     groups = [[one] for one in by_time(findings)]
     groups = together(groups, lambda one: (place(one), one.client_ids, stated(one, statement(one.code) | SPEAKS)))
     groups = together(groups, lambda one: (place(one)[:-1], one.topic, one.topic_ids, stated(one, statement(one.code))))
-    groups = at_several_servers(groups, place)
+    groups = by_several_apis(at_several_servers(groups, place), place)
     counts = Counter(place(group[0])[:-1] for group in groups)
     too_many = [group for group in groups if counts[place(group[0])[:-1]] > MOST_SEPARATE]
     others = [group for group in groups if counts[place(group[0])[:-1]] <= MOST_SEPARATE]
@@ -132,6 +132,19 @@ def at_several_servers(groups: Iterable[list[Finding]], place: Callable[[Finding
         clients = () if any(map(is_internal, clients)) or first.words.get("requester") else clients
         about = (place(first)[:-1], first.topic, first.topic_ids, stated(first, statement(first.code) - SERVERS))
         found.setdefault((clients, *about) if clients else (first.id,), []).extend(group)
+    return list(map(by_time, found.values()))
+
+
+def by_several_apis(groups: Iterable[list[Finding]], place: Callable[[Finding], Key]) -> list[list[Finding]]:
+    """Groups about one client and the same errors that differ in what was asked for, as one: a client has one fault
+    that rejects it wherever it asks.
+    """
+    found: dict[Key, list[Finding]] = {}
+    for group in groups:
+        first, errors = group[0], stated(group[0], ERRORS)
+        about = (place(first)[:-1], first.client_ids, stated(first, ABOUT), errors)
+        alike = first.client_ids and errors and "api" in first.words
+        found.setdefault(about if alike else (first.id,), []).extend(group)
     return list(map(by_time, found.values()))
 
 

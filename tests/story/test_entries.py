@@ -89,6 +89,18 @@ def test_the_same_clients_at_several_servers_are_one_entry():
     assert len(read([*both[:1], others[1]])) == 2, "of another host"
 
 
+def test_one_error_by_several_apis_of_a_client_is_one_entry():
+    def rejected(api, errors="TOPIC_AUTHORIZATION_FAILED", **columns):
+        words = {"api": api, "errors": errors, "host": "10.0.0.7", "about": " of t", "before": "and never succeeded"}
+        return found("CLI006", f"{api}{errors}{columns}", client_ids=["a"], words=words) | columns
+
+    both = [rejected("Produce"), rejected("InitProducerId", topic=None)]
+    (entry,) = read(both)
+    assert entry.count == 2
+    assert len(read([both[0], rejected("Fetch", "OFFSET_OUT_OF_RANGE")])) == 2, "another error"
+    assert len(read([both[0], rejected("Fetch", client_ids=["b"], topic="u")])) == 2, "another client"
+
+
 def test_the_same_said_of_many_clients_is_one_entry():
     def refused(n, api):
         words = {"software": f" (java 0.{n})", "api": api.partition(" ")[0], "versions": api, "minimum": "3"}
