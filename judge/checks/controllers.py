@@ -242,8 +242,9 @@ def two_leaders_same_epoch(subject: Subject, group: Group, context: CheckContext
     for (partition, epoch, _), claims in gathered(
         states, lambda c: (c["partition"], c["leader_epoch"], generation_of(c))
     ):
-        first = {claim["leader"]: claim for claim in reversed(claims)}
-        if len(first) > 1 and not all(map(is_anyones, claims)):
+        near = {claim["leader"] for claim in claims if is_near(claim)}
+        first = {claim["leader"]: claim for claim in reversed(claims) if len(near) < 2 or not is_near(claim)}
+        if len(first) > 1:
             sides = tuple(first_of(claim) for _, claim in sorted(first.items()))
             columns = {**of_id(subject, group, context), "brokers": tuple(sorted(first)), "count": len(first)}
             columns["first_ns"] = sorted(claim.first.ts_ns for claim in first.values())[1]
@@ -251,9 +252,9 @@ def two_leaders_same_epoch(subject: Subject, group: Group, context: CheckContext
             yield Evidence((subject[1], partition, epoch), sides, **columns, words=words)
 
 
-def is_anyones(claim: Claim) -> bool:
+def is_near(claim: Claim) -> bool:
     """Whether a client was given a server without a replica beside it. Servers that share one storage, as WarpStream's
-    agents, give each client one near it for every partition (so do diskless topics, KIP-1163), and have no epochs.
+    agents, give each client one near it (diskless topics, KIP-1163, too), whichever the controller knows.
     """
     return claim["source"] in REPORTS and {*claim["replicas"].split(",")} == {str(claim["leader"])}
 

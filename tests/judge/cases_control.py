@@ -80,11 +80,13 @@ def ctl002_near_miss(lab):
     leaders(lab, ID_1, (1, 4), (2, 5))
 
 
-def given_to_clients(lab, replicas_of):
-    """Each server names itself as the leader of all, to its own clients."""
+def given_to_clients(lab, replicas_of, leader=None):
+    """Each server names itself as the leader of all, to its own clients, or both one."""
     for second in range(0, 60, 10):
         for broker, server in ((1, B1), (2, B2)):
-            lab.metadata(second, [("orders", ID_1)], server=server, leader=broker, replicas=replicas_of(broker))
+            lab.metadata(
+                second, [("orders", ID_1)], server=server, leader=leader or broker, replicas=replicas_of(broker)
+            )
 
 
 @disagrees_at(0)
@@ -93,9 +95,25 @@ def ctl002_fires__as_clients_see_it(lab):
 
 
 @disagrees_at(0)
-def ctl002_fires__a_controller_knows_one_of_them(lab):
+def ctl002_fires__clients_see_another_than_the_controller(lab):
+    given_to_clients(lab, lambda _: (2,), leader=2)
+    ordered(lab, 1)
+
+
+@disagrees_at(5)
+def ctl002_fires__of_one_storage_by_two_controllers(lab):
     given_to_clients(lab, lambda broker: (broker,))
-    lab.control(5, "UpdateMetadata", [("orders", ID_1, 0, {"leader": 1, "replicas": [1], "isr": [1]})])
+    ordered(lab, 1)
+    ordered(lab, 2)
+
+
+def ordered(lab, leader):
+    lab.control(5, "UpdateMetadata", [("orders", ID_1, 0, {"leader": leader, "replicas": [leader], "isr": [leader]})])
+
+
+def ctl002_near_miss__a_controller_knows_one_of_them(lab):
+    given_to_clients(lab, lambda broker: (broker,))
+    ordered(lab, 1)
 
 
 def ctl002_near_miss__servers_that_share_one_storage(lab):
