@@ -275,7 +275,7 @@ def carried(claims: list[Claim]) -> Iterator[Member]:
         yield kind, key, claim, claim.count, f"{LEAST}{topic_id}", -claim.first.ts_ns
 
 
-CARRYING = frozenset({"binding", "partition", "use"})
+CARRYING = frozenset({"binding", "use"})
 RESERVED_IDS = tuple(RESERVED)
 
 
