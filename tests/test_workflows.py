@@ -45,7 +45,7 @@ def test_what_a_step_runs_exists(file):
     verbs = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert set(re.findall(r"\bmake ([a-z]+)", text)) <= verbs
     named = [
-        name for name in re.findall(r"(?<![\w/])(?:pins|examples|deploy)/[\w./-]+", text) if "capture.pcap" not in name
+        name for name in re.findall(r"(?<![\w/])(?:tools|examples|deploy)/[\w./-]+", text) if "capture.pcap" not in name
     ]
     assert [name for name in named if not (ROOT / name).exists()] == []
     assert [

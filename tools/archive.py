@@ -2,7 +2,7 @@
 
     python -m tools.archive [FILE.tar.gz] [--extras monitor,objectstore,delta]
 
-Knows: how an environment is made from the pins (pins/*.txt, by their hashes), how it becomes one archive that may be
+Knows: how an environment is made from the pins (requirements.lock), how it becomes one archive that may be
 unpacked anywhere (venv-pack), and what would tie compiled code to this machine's CPU. Refuses to know how Spark is told
 of it (docs/monitor.md).
 Rule: nothing in it was compiled for this machine's CPU in particular, and nothing is compiled where it is unpacked. It
@@ -18,6 +18,8 @@ import sysconfig
 import tarfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from tools import lock
 
 ROOT = Path(__file__).resolve().parent.parent
 EXTRAS = "monitor,objectstore,delta"
@@ -53,7 +55,8 @@ def packed(scratch: Path, archive: Path, extras: str = EXTRAS) -> Path:
     run(sys.executable, *pip, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", scratch, ROOT,
         WIRECHECK_COMPILED="1")  # fmt: skip
     wheel = next(scratch.glob("wirecheck-*.whl"))
-    run(python, *pip, "install", "--constraint", ROOT / "pins/constraints.txt", f"{wheel}[{extras}]", PACKER)
+    pins = lock.constraints(scratch / "pins.txt", "build", "demo", "work")
+    run(python, *pip, "install", "--constraint", pins, f"{wheel}[{extras}]", PACKER)
     run(scratch / "env/bin/venv-pack", "-q", "-f", "-p", scratch / "env", "-o", archive,
         "--compress-level", "1", "--exclude", JARS)  # fmt: skip
     return archive

@@ -2,7 +2,7 @@
 
 Knows: an environment that holds wirecheck and all it needs, and cyclonedx-py, which reads it and holds its own bill
 against CycloneDX's schema. Refuses to know what a licence means.
-Rule: cyclonedx-py lives in an environment of its own (pins/release.txt): it is no part of what it describes.
+Rule: cyclonedx-py lives in an environment of its own (requirements.lock): it is no part of what it describes.
 """
 
 import json
@@ -11,6 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+from tools import lock
 
 ROOT = Path(__file__).resolve().parent.parent
 BILL, LICENCES = "wirecheck.cdx.json", "LICENCES.txt"
@@ -21,8 +23,7 @@ def written(python: Path, scratch: Path, dist: Path, since: str) -> list[Path]:
     """Both files, of the environment of this Python."""
     own = scratch / "bill"
     run([sys.executable, "-m", "venv", str(own)])
-    pins = str(ROOT / "pins/release.txt")
-    run([str(own / "bin/pip"), "install", "-q", "--disable-pip-version-check", "--require-hashes", "-r", pins])
+    run([str(own / "bin/python"), lock.__file__, "release", "install", "--quiet"])
     return of(own / "bin/cyclonedx-py", python, dist, since)
 
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO
 
-from tools import bill
+from tools import bill, lock
 
 ROOT = Path(__file__).resolve().parent.parent
 DIST, SUMS = ROOT / "dist", "SHA256SUMS"
@@ -150,8 +150,8 @@ def tried(wheel: Path, extras: str, scratch: Path) -> Path:
     run(sys.executable, "-m", "venv", str(scratch / "env"), cwd=scratch)
     named = f"{wheel}[{extras}]" if extras else str(wheel)
     bin_ = scratch / "env/bin"
-    constraints = str(ROOT / "pins/constraints.txt")
-    run(str(bin_ / "pip"), "install", "-q", "--disable-pip-version-check", "-c", constraints, named, cwd=scratch)
+    pins = str(lock.constraints(scratch / "pins.txt", "build", "demo", "work"))
+    run(str(bin_ / "pip"), "install", "-q", "--disable-pip-version-check", "-c", pins, named, cwd=scratch)
     for command in TRIED[extras]:
         run(str(bin_ / "wirecheck"), *command, cwd=scratch, WIRECHECK_COMPILED="" if is_plain(wheel) else "1")
         said = " ".join(command).replace(PCAP, EXAMPLE.name)

@@ -1,7 +1,7 @@
 """Builds the documentation as a site: `python -m tools.site` (make site) writes build/site, for any web server.
 
-Knows: Material for MkDocs, in an environment of its own (build/site-environment, by the hashes in pins/site.txt), and
-what it is told. Refuses to know what the pages say (`tools/site_pages.py`).
+Knows: Material for MkDocs, in an environment of its own (build/site-environment, by requirements.lock), and what it is
+told. Refuses to know what the pages say (`tools/site_pages.py`).
 Rule: a link that leads nowhere, or any other warning, is an error; the finished pages load nothing from elsewhere, and
 no address of a project's is made up: those in `[project.urls]` of pyproject.toml are used, and there may be none.
 """
@@ -15,10 +15,9 @@ import sys
 import tomllib
 from pathlib import Path
 
-from tools import site_pages
+from tools import lock, site_pages
 
 ROOT = Path(__file__).resolve().parent.parent
-PINS = ROOT / "pins/site.txt"
 BUILD = ROOT / "build"
 ENVIRONMENT, SOURCE, SITE = BUILD / "site-environment", BUILD / "site-source", BUILD / "site"
 FROM_ELSEWHERE = re.compile(r"<(?:script|link|img|iframe|source)\b[^>]*\b(?:src|href|srcset)=\"?(?:https?:)?//[^>]*>")
@@ -81,10 +80,9 @@ def write_sources() -> None:
 def environment() -> Path:
     """Its Python; made anew when the pins are newer."""
     made = ENVIRONMENT / "made"
-    if not made.exists() or made.stat().st_mtime < PINS.stat().st_mtime:
+    if not made.exists() or made.stat().st_mtime < lock.LOCK.stat().st_mtime:
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(ENVIRONMENT)], check=True)
-        pip = [ENVIRONMENT / "bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*pip, "--require-hashes", "--requirement", str(PINS)], check=True)
+        subprocess.run([ENVIRONMENT / "bin/python", lock.__file__, "site", "install", "--quiet"], check=True)
         made.touch()
     return ENVIRONMENT / "bin/python"
 

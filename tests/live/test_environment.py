@@ -10,6 +10,7 @@ import pytest
 
 from tests.live.conftest import ROOT
 from tests.live.test_robustness import chatter, wait_for
+from tools import lock
 from wirecheck.capture import frames
 
 STRANGERS = {"pyspark", "pandas", "py4j"}
@@ -21,7 +22,8 @@ def python(tmp_path_factory):
     folder = tmp_path_factory.mktemp("environment") / "venv"
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
     python = folder / "bin/python"
-    install = [str(python), "-m", "pip", "install", "--quiet", "--constraint", "pins/constraints.txt", ".[capture]"]
+    pins = lock.constraints(folder.with_name("pins.txt"), "build", "demo", "work")
+    install = [str(python), "-m", "pip", "install", "--quiet", "--constraint", str(pins), ".[capture]"]
     done = subprocess.run(install, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip(f"cannot install here: {done.stderr.strip().splitlines()[-1:]}")
