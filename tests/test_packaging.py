@@ -14,7 +14,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from tests.test_architecture import PACKAGES
-from tools import archive, bill, lock
+from tools import archive, bill, lock, release
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -153,6 +153,13 @@ def test_pip_gets_the_pins_of_the_named_sets_and_no_others(monkeypatch):
 
 class Ended:
     returncode = 7
+
+
+def test_a_release_names_what_the_machine_lacks_before_it_builds(monkeypatch, tmp_path):
+    assert release.lacking() == []
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(release.sysconfig, "get_path", lambda _: str(tmp_path))
+    assert release.lacking() == ["git", "a C compiler", "Python.h"]
 
 
 def test_a_licence_is_as_the_package_says_it():

@@ -18,6 +18,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import tomllib
 from collections.abc import Iterable
@@ -48,6 +49,13 @@ TRUTHS = (ROOT / "tests/scenarios", ROOT / "examples")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 WHOLE = "capture,monitor"
 """What the bill of materials is of."""
+
+
+def lacking() -> list[str]:
+    """What a build needs beyond `make setup`, and is not on this machine."""
+    compiler = (os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc").split()[0]
+    found = [name for name, program in (("git", "git"), ("a C compiler", compiler)) if not shutil.which(program)]
+    return found if Path(sysconfig.get_path("include"), "Python.h").exists() else [*found, "Python.h"]
 
 
 def epoch() -> str:
@@ -171,6 +179,8 @@ def main() -> None:
     if "--sums" in sys.argv:
         write_sums(DIST, sorted(path for path in DIST.iterdir() if path.name != SUMS))
         return
+    if missing := lacking():
+        sys.exit(f"a release needs {', '.join(missing)}: on Debian, apt-get install git gcc libc6-dev python3-dev")
     since = epoch()
     with TemporaryDirectory() as one, TemporaryDirectory() as other:
         first, second = built(Path(one), since), built(Path(other), since)
