@@ -97,8 +97,8 @@ class Listing(Generic[One]):
             ends = accumulate(text.count("\n") + 1 for text in (texts[::-1] if self.newest else texts))
             count = max(1, sum(end <= most_lines for end in ends))
             texts = texts[-count:] if self.newest else texts[:count]
-        for text in (head, *texts) if self.headings and texts else texts:
-            click.echo(text.rstrip())
+        if printed := [text.rstrip() for text in ((head, *texts) if self.headings and texts else texts)]:
+            click.echo("\n".join(printed))  # at once: there may be as many as topics and brokers
         if len(texts) < len(found):
             which = "newest" if self.newest else "first"
             note(f"The {which} {len(texts)} of {len(found):,} {self.noun}; --all prints all.")

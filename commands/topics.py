@@ -3,6 +3,7 @@
 It selects topics and a format; how a description is made is streaming's, how it looks the dashboards'.
 """
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +17,12 @@ from wirecheck.commands.units import time
 from wirecheck.document import document
 from wirecheck.session.results import answers, need_whole, time_among
 from wirecheck.session.subjects import unknown
+from wirecheck.wording import hex_id
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from wirecheck.story.seen import TopicDescription
+    from wirecheck.story.seen import Topic, TopicDescription
 
 
 @click.command(cls=options.Sections, short_help="List topics with IDs, partitions, leaders and ISR.")
@@ -47,12 +49,14 @@ def topics(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *
     """
     result = answers(options.session(), inputs, out, cluster)
     from wirecheck.dashboards import spreadsheets, terminal_tables
-    from wirecheck.streaming.store.topics_at import described
+    from wirecheck.streaming.store.topics_at import FOREVER_NS, described
 
     others = result.not_kept("topics")
     warn_of(others)
-    every = described(result, *([time_among(chosen["at"], result.rows["topics"])] if chosen["at"] else []))
-    found = matching(every, chosen["topic"], chosen["topic_id"])
+    at_ns = time_among(chosen["at"], result.rows["topics"]) if chosen["at"] else FOREVER_NS
+    found: Sequence[TopicDescription] = described(
+        result, at_ns, lambda every: matching(every, chosen["topic"], chosen["topic_id"])
+    )
     picked = fields.asked()
     found = picked.in_order(found, document)
     if chosen["ids"]:
@@ -68,8 +72,13 @@ def topics(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *
     elif chosen["topic"] or chosen["topic_id"]:
         terminal_tables.show_topics(legible(names.in_words(found)), console())
     else:
-        terminal_tables.list_topics(legible(names.in_words(found)), console())
+        terminal_tables.list_topics([*map(listed, found)], console())
     need_whole(result.coverage(), strict=strict)
+
+
+def listed(topic: "TopicDescription") -> "TopicDescription":
+    """As a list has it, which shows no other words of theirs: there may be many topics, each with its partitions."""
+    return replace(topic, **{name: legible(names.in_words(getattr(topic, name))) for name in ("cluster", "name")})
 
 
 ID_COLUMNS = ("topic_id", "topic_id_hex", "name", "cluster", "state", "first_seen", "last_seen")
@@ -87,22 +96,15 @@ def show_ids(found: "Sequence[TopicDescription]", form: str) -> None:
         show_rows(rows, form)
 
 
-def matching(
-    every: "Sequence[TopicDescription]", name: str | None, topic_id: str | None
-) -> "Sequence[TopicDescription]":
+def matching(every: "Sequence[Topic]", name: str | None, topic_id: str | None) -> "Sequence[Topic]":
     """All, or those asked for. Stop names what comes close where there are none."""
     if name is None and topic_id is None:
         return every
-    asked = [
-        (name, ("name", "topic_id", "topic_id_hex")),
-        (topic_id and topic_id.rstrip("="), ("topic_id", "topic_id_hex")),
-    ]
     found = every
-    for text, columns in asked:
+    for text, column in ((name, "name"), (topic_id and topic_id.rstrip("="), "topic_id")):
         if text is not None:
-            match = [topic for topic in found if text in {getattr(topic, column) for column in columns}]
+            match = [one for one in found if text in {getattr(one, column), one.topic_id, hex_id(one.topic_id) or None}]
             if not match:
-                seen = {str(given) for topic in found if (given := getattr(topic, columns[0]))}
-                raise Stop(unknown("topic", text, seen))
+                raise Stop(unknown("topic", text, {given for one in found if (given := getattr(one, column))}))
             found = match
     return found

@@ -4,7 +4,7 @@ Nothing is shown that is not in the replay's JSON object; a cell without a value
 terminal must not get is escaped by the command.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from textwrap import wrap
 
@@ -86,11 +86,21 @@ def texts(made: Table) -> Iterator[list[str]]:
 def widths(made: Table) -> Iterator[int]:
     """Columns that each column of a table takes."""
     for column in texts(made):
-        yield max(cell_len(line) for cell in column for line in cell.split("\n"))
+        yield max(map(width_of, dict.fromkeys(column)))
+
+
+def width_of(cell: str) -> int:
+    if cell.isascii() and cell.isprintable():  # as almost all is
+        return len(cell)
+    return max(map(cell_len, cell.split("\n")))
 
 
 def padded(cells: Iterable[str], wide: list[int]) -> str:
-    return "  ".join(set_cell_size(cell, width) for cell, width in zip(cells, wide, strict=True)).rstrip()
+    return "  ".join(map(padded_to, cells, wide)).rstrip()
+
+
+def padded_to(cell: str, width: int) -> str:
+    return cell.ljust(width) if cell.isascii() and cell.isprintable() else set_cell_size(cell, width)
 
 
 def keep_whole(made: Table, console: Console) -> None:
@@ -170,6 +180,7 @@ def topics_table(
     made = table(*many, "topic", "topic ID", "state", "parts", *more, "last seen", "remarks")
     for column in made.columns if day else ():
         column.header = f"{column.header}\n{day if column.header == 'last seen' else ''}"
+    of_cell: Callable[[str], Text | str] = Text if len(topics) <= MANY else str
     for topic in topics:
         cells = (
             *(named_cluster(topic.cluster) for _ in many),
@@ -182,7 +193,7 @@ def topics_table(
             clock(topic.last_ns).removeprefix(f"{day} "),
             ", ".join(filter(None, ("internal" if topic.internal else "", troubles(topic)))),
         )
-        made.add_row(*map(Text, cells), style=None if topic.state == "current" else "dim")
+        made.add_row(*map(of_cell, cells), style=None if topic.state == "current" else "dim")
     return made
 
 

@@ -360,10 +360,10 @@ def topics(
     with as_input_error():
         from wirecheck.document import document
         from wirecheck.session.results import time_among
-        from wirecheck.streaming.store.topics_at import described
+        from wirecheck.streaming.store.topics_at import FOREVER_NS, described
 
         time, result = span(at), answers(paths, cluster, keylog, dialect)
-        found = described(result, *([time_among(time, result.rows["topics"])] if time else []))
+        found = described(result, time_among(time, result.rows["topics"]) if time else FOREVER_NS)
     return Values(found, "topics", lambda: inferred(document(found)))
 
 

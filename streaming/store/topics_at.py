@@ -4,7 +4,7 @@ A description holds only what a row states, each with the time and the source of
 nothing is used that was first stated after T.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from wirecheck.document import of_row
@@ -17,13 +17,16 @@ Subject = tuple[str | None, str | None, str | None]
 """Cluster (null where it is unknown), topic id, and the name of a topic without one."""
 
 
-def described(result: Result, at_ns: int = FOREVER_NS) -> list[TopicDescription]:
-    """Every topic, in the order of a replay's JSON."""
+def described(
+    result: Result, at_ns: int = FOREVER_NS, choose: Callable[[Sequence[Topic]], Sequence[Topic]] | None = None
+) -> list[TopicDescription]:
+    """Every topic, or those that are chosen of all that were known then, in the order of a replay's JSON."""
     topics = [topic for topic in result.topics() if topic.first_ns <= at_ns]
+    chosen = choose(topics) if choose else topics
     partitions, wholes = (by_subject(result.rows[table], at_ns) for table in ("partitions", "descriptions"))
     return [
         description(topic, topics, partitions.get(subject(topic), []), wholes.get(subject(topic), []), at_ns)
-        for topic in topics
+        for topic in chosen
     ]
 
 
