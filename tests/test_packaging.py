@@ -101,6 +101,7 @@ def test_every_line_of_the_lock_file_is_of_a_pin_with_its_hashes_and_the_sets_th
     text = lock.LOCK.read_text()
     found = list(lock.PIN.finditer(text))
     assert lock.HEAD + "".join(f"{one[0]}\n" for one in found) == text
+    assert f">={lock.OLDEST.removesuffix('.0')}" == PROJECT["project"]["requires-python"]
     names = [lock.name(one["pin"]) for one in found]
     assert names == sorted(set(names))
     assert [one["pin"] for one in found if not {*one["sets"].split(", ")} <= {*lock.SETS}] == []

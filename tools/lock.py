@@ -28,6 +28,8 @@ HEAD = """\
 PIN = re.compile(r"^(?P<pin>\S+==\S+)(?P<hashes>(?:.*\\\n)*.*)\n +# for (?P<sets>.+)$", re.MULTILINE)
 COMPILE = ["pip", "compile", "--quiet", "--no-deps", "--generate-hashes"]
 COMPILE += ["--no-header", "--no-annotate", "--no-emit-index-url"]
+OLDEST = "3.11.0"
+"""The Python that is promised: a pin that needs a newer one is refused."""
 
 
 def pins(*sets: str) -> dict[str, str]:
@@ -55,7 +57,9 @@ def index() -> list[str]:
 def hashed(uv: Path, wanted: Path) -> dict[str, str]:
     """The lines of each pin in this file, with all its hashes."""
     out = wanted.with_name("hashed.txt")
-    subprocess.run([uv, *COMPILE, *index(), str(wanted), "--output-file", str(out)], check=True, cwd=wanted.parent)
+    files = ["--python-version", OLDEST, str(wanted), "--output-file", str(out)]
+    if ended := subprocess.run([uv, *COMPILE, *index(), *files], check=False, cwd=wanted.parent).returncode:
+        sys.exit(ended)
     blocks = re.split(r"\n(?=\S)", out.read_text(encoding="ascii").rstrip("\n"))
     return {name(block): block for block in blocks}
 
