@@ -47,7 +47,7 @@ def timeline(
     join and leave, clients that appear and fall silent, findings, and when clients stopped getting on and got on again.
 
     Elections are as Metadata responses show them. INPUT is one or more pcaps or folders of frames. Of the --out folder
-    of a replay or a monitor, changes, findings and hurt clients are listed.
+    of a replay or a monitor, no elections and no starts of brokers are listed.
 
     \b
     Examples:

@@ -1,6 +1,6 @@
 """The events of inputs, or of kept results: what was seen, and what the checks conclude of it, in one order of time.
 
-Rule: of results, only what their tables keep is known: changes, findings and who is hurt.
+Rule: of results, only what their tables keep is known: changes, groups, clients, findings and who is hurt.
 """
 
 from dataclasses import replace
@@ -33,12 +33,19 @@ def of_inputs(reading: "Reading", frames: "Iterator[pa.Table]", *, principals: b
 
 def of_results(folder: Path, result: "Result", *, principals: bool) -> "list[Event]":
     """Events of the tables of a replay or a monitor."""
-    from wirecheck.questions.timeline import merged, of_change
+    from wirecheck.questions.timeline import Timeline, merged
+    from wirecheck.session.kept_subjects import kept_in
     from wirecheck.streaming.store.change_rows import changes_in
+    from wirecheck.streaming.store.group_tables import GROUPS
+    from wirecheck.streaming.store.window_rows import traffic_in
 
-    changes = changes_in(folder, result).merged()
-    named = changes if principals else [change.without_principals() for change in changes]
-    return merged(map(of_change, named), of_verdict(result.verdict(principals=principals)))
+    seen = Timeline(principals=principals)
+    seen.changes = changes_in(folder, result)
+    if (folder / GROUPS).is_dir():  # an earlier version kept neither groups nor requests
+        for step in kept_in(folder, result).steps:
+            seen.see_step(step)
+        seen.traffic = traffic_in(folder, result)
+    return merged(seen.events(), of_verdict(result.verdict(principals=principals)))
 
 
 def of_verdict(verdict: "Verdict") -> "Iterator[Event]":

@@ -159,6 +159,7 @@ def traffic_in(out: Path, result: Result, since_ns: int = 0, until_ns: int = 1 <
         if not servers or any((row["host"], server) not in ways for server in servers):
             add_minute(found, of_errors(row, servers))
     know_connections(found, result.rows["coverage"])
+    found.first_ns = min((calls.first_ns for calls in found.calls.values()), default=0)
     found.last_ns = max((calls.last_ns for calls in found.calls.values()), default=0)
     found.last_ns = max([found.last_ns, *(count.last_ns for count in found.failures.values())])
     return found
