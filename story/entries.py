@@ -99,7 +99,13 @@ def several_days(findings: Iterable[Finding]) -> bool:
 
 
 def by_time(findings: Iterable[Finding]) -> list[Finding]:
-    return sorted(findings, key=lambda one: (one.first_ns, one.id))
+    """Of those that begin at once the first partition comes first, whatever the names that IDs are made of."""
+    return sorted(findings, key=lambda one: (one.first_ns, place_in(one), one.id))
+
+
+def place_in(one: Finding) -> list[int]:
+    """Partition and offset, where a finding has one of each."""
+    return [int(one.words[name]) for name in ("partition", "offset") if one.words.get(name, "").isdecimal()]
 
 
 def equal(findings: Iterable[Finding], place: Callable[[Finding], Key]) -> list[list[Finding]]:

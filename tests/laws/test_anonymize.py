@@ -167,6 +167,7 @@ def damaged(message, rng, what):
 
 
 UNLIKE = {"id", "inputs", "evidence", "look", "command", "commands", "frame", "frames"}
+WORDS_OF_OURS = {"state"}  # a client may be called "working"
 FINDING_ID = re.compile(r"\b[a-z2-7]{16}\b")  # a hash of what the finding is about
 WORDS = re.compile(r"[0-9A-Za-z\x80-\xff]+|[^0-9A-Za-z\s]")
 
@@ -186,7 +187,8 @@ class Renamed:
 
     def of(self, value, *, old):
         if isinstance(value, dict):
-            return {key: self.of(value[key], old=old) for key in sorted(value) if key not in UNLIKE}
+            kept = (key for key in sorted(value) if key not in UNLIKE)
+            return {key: value[key] if key in WORDS_OF_OURS else self.of(value[key], old=old) for key in kept}
         if isinstance(value, list):
             return sorted((self.of(each, old=old) for each in value), key=json.dumps)
         return self.text(value, old=old) if isinstance(value, str) else value

@@ -60,6 +60,14 @@ def test_the_same_said_of_many_topics_is_one_entry_with_a_count_and_a_list():
     assert entry.sentence.endswith("(44 more like it).")
 
 
+def test_of_those_that_begin_at_once_the_first_partition_is_named():
+    def idle(partition, name):
+        return found("GRP009", name, topic="t", client_ids=["a"], words={"partition": partition, "offset": "7"})
+
+    (entry,) = read([idle("10", "a"), idle("2", "b")])
+    assert entry.findings == ("b", "a")
+
+
 def test_another_broker_or_another_sentence_is_another_entry():
     other = disagrees(1) | {"brokers": [2]}
     said = disagrees(2) | {"words": {"one": "otherwise"}}
