@@ -39,6 +39,7 @@ ROUNDS = 3
 END, ANSWERED_NS = -1, 5_000_000_000
 """The timestamp of ListOffsets for the end of a log; so soon after an answer its client goes on from there."""
 BEHIND, DELETED = "it begins the recreated topic behind them", "the log had deleted its offset"
+OLD_OFFSET = "its group kept an old offset"
 RESET_S = 30
 """A client asks where to go on at its next poll."""
 Times = list[tuple[int, int]]
@@ -369,7 +370,7 @@ def records_never_read(subject: Subject, group: Group, context: CheckContext) ->
     """One per client: what it left out of each partition."""
     log = log_of(subject, group, context)
     found: dict[Who, dict[int, list[Skip]]] = {}
-    kinds = (of_recreation, of_range, of_lost_offset)
+    kinds = (of_recreation, of_former_offset, of_range, of_lost_offset)
     for partition in sorted(log.of("position")):
         every = [one for one in readers(log.at("position", partition)) if not is_internal(one.client_id or "")]
         for one in (skip for kind in kinds for skip in kind(log, partition, every)):
@@ -443,6 +444,51 @@ def of_recreation(log: Log, partition: int, every: list[Reader]) -> Iterator[tup
             claims = [claim for one in begun.readers for claim in one.claims]
             recreated = {"recreated": log.topic_id}
             yield who, Skip(begin, begun.offset, begun.ts_ns, BEHIND, recreated, again, claims, asked)
+
+
+def of_former_offset(log: Log, partition: int, every: list[Reader]) -> Iterator[tuple[Who, Skip]]:
+    """Readers that begin again where their group had been in the former topic, behind what it has read of the new one.
+
+    librdkafka commits its last offset once more when its topic comes back, reads the new one from its first record, and
+    commits nothing until it is beyond that offset: who is started again meanwhile goes on there.
+    """
+    if log.topic.lives is None:
+        return
+    born = log.born_ns // SLOT_NS
+    for claim in log.current("restored", partition):
+        reads, who = claim["group"], (claim["client_id"], claim["host"])
+        places = {place for one in every for place in shared_by(one, log) if ("group", reads) in shared_by(one, log)}
+        mine = [one for one in every if not places.isdisjoint(shared_by(one, log))]
+        if all(one.who != who for one in mine) or not all(log.whole(one.who, log.born_ns) for one in mine):
+            continue
+        done = [one for one in log.current("committed", partition) if one["group"] == reads]
+        former = {offset for slot, offset in by_slot(done) if slot <= born + 1}
+        if not any(read_before(one, log, log.topic.lives.ended_ns) for one in mine):
+            continue
+        now = [one for one in mine if log.is_now(one)]
+        for slot, offset in by_slot([claim]):
+            begin = read_until(now, slot, offset, log.end(partition)) if slot > born and offset in former else None
+            if begin is not None:
+                found = [each for one in now for each in one.claims]
+                ts_ns, again = max(start_ns(slot), claim.first.ts_ns), max(one.last[1] for one in now) - offset
+                how = {"recreated": log.topic_id}
+                yield who, Skip(begin, offset, ts_ns, OLD_OFFSET, how, again, [*found, claim])
+
+
+def read_until(now: list[Reader], slot: int, offset: int, end: Times) -> int | None:
+    """How far a group had come before a slot, if it goes on at a later offset since then. What the log did not have yet
+    was asked for and rejected.
+    """
+    before = [asked for one in now for at, asked in one.times if at < slot and asked <= greatest(end, at)]
+    after = [least for one in now for at, least in by_slot(one.claims, lowest=True) if at >= slot]
+    begin = max(before, default=None)
+    return begin if begin is not None and after and begin < offset <= min(after) else None
+
+
+def never_read(log: Log, partition: int) -> dict[Who, Skip]:
+    """By reader what it left out of the new topic since a recreation."""
+    every = [one for one in readers(log.at("position", partition)) if not is_internal(one.client_id or "")]
+    return {**dict(of_former_offset(log, partition, every)), **dict(of_recreation(log, partition, every))}
 
 
 def by_who(every: Iterable[Reader]) -> dict[Who, list[Reader]]:

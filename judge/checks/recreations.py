@@ -12,13 +12,11 @@ from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.progress import (
     Log,
     Reader,
-    Skip,
     Who,
     begins_at,
     by_who,
     greatest,
     log_of,
-    of_recreation,
     read_before,
     readers,
     shared_by,
@@ -43,7 +41,6 @@ class Continuation(NamedTuple):
     """By each ID, and by name."""
     offset: int | None
     """The lowest that it asked for; None where it asked for nothing, or by name so soon that this is not known."""
-    skip: Skip | None
     answer: Answer
     """The last about the partition, under any ID."""
     reads: bool
@@ -66,19 +63,18 @@ def continuations(log: Log) -> dict[Who, list[Continuation]]:
         return found
     for partition in sorted(log.of("position")):
         every = [one for one in readers(log.at("position", partition)) if not is_internal(one.client_id or "")]
-        skips = dict(of_recreation(log, partition, every))
         for who, mine in sorted(by_who(every).items(), key=str):
             if any(read_before(one, log, lives.ended_ns) for one in mine):
-                found.setdefault(who, []).append(continued(log, partition, mine, skips.get(who)))
+                found.setdefault(who, []).append(continued(log, partition, mine))
     return found
 
 
-def continued(log: Log, partition: int, mine: list[Reader], skip: Skip | None) -> Continuation:
+def continued(log: Log, partition: int, mine: list[Reader]) -> Continuation:
     begun = begins_at(log, mine)
     new = [one for one in mine if one.topic_id in {*BY_NAME, log.topic_id}]
     granted = any(error == 0 and at_ns > log.born_ns for at_ns, error in (answer_of([one]) for one in new))
     offset, reads = begun.offset if begun else None, granted or begun is not None
-    return Continuation(partition, mine, offset, skip, answer_of(mine), reads)
+    return Continuation(partition, mine, offset, answer_of(mine), reads)
 
 
 def answer_of(mine: list[Reader]) -> Answer:

@@ -151,7 +151,8 @@ RECREATIONS = ResultTable(
     rows={"name": "recreation_rows.recreations_of_name"},
     reads={
         "name": "several! topic name:position id:position name:sought id:sought name:serves id:serves"
-        " name:written id:written name:changed host:member server:address link:partial"
+        " name:written id:written name:changed name:committed id:committed name:restored id:restored"
+        " host:member server:address link:partial"
     },
     order_by=("cluster", "topic", "created", "client_id", "address", "does"),
     news=itemgetter("state", "never_read"),

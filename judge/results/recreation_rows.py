@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from wirecheck.client_ids import is_internal
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.progress import Log, log_of
+from wirecheck.judge.checks.progress import Log, Skip, log_of, never_read
 from wirecheck.judge.checks.recreations import BY_NAME, Continuation, continuations
 from wirecheck.judge.checks.set_back import read_again
 from wirecheck.judge.checks.shapes import end_ns, gathered
@@ -68,22 +68,23 @@ def recreations_of_name(subject: Subject, context: CheckContext) -> Iterator[Res
 
 
 def read(log: Log) -> Iterator[Now]:
+    skips = {partition: never_read(log, partition) for partition in sorted(log.of("position"))}
     for (client_id, host), every in continuations(log).items():
         is_whole = log.whole((client_id, host), log.born_ns)
-        state = state_of(every, log) if is_whole else NOT_KNOWN
+        lost = {one.partition: skip for one in every if (skip := skips[one.partition].get((client_id, host)))}
+        state = state_of(every, lost, log) if is_whole else NOT_KNOWN
         rejected = state == REJECTED or (state == NOTHING and any(one.answer[1] for one in every))
         errors = sorted({named(one.answer[1]) for one in every if one.answer[1]}) if rejected else []
-        begun = [partition_of(one, log) for one in every if one.offset is not None and is_whole]
-        never = sum(one.skip.records for one in every if one.skip is not None)
+        begun = [partition_of(one, lost.get(one.partition), log) for one in every if one.offset is not None and is_whole]
+        never = sum(skip.records for skip in lost.values())
         first_ns = min(claim.first.ts_ns for one in every for claim in one.claims)
         of_reader = {"never_read": never, "partitions": begun}
         yield Now(client_id, host, "reads", state, errors, first_ns, max(one.asked_ns for one in every), of_reader)
 
 
-def state_of(every: list[Continuation], log: Log) -> str:
-    skips = [one.skip for one in every if one.skip is not None]
-    if skips:
-        return END if all(one.asked for one in skips) else LOST
+def state_of(every: list[Continuation], lost: dict[int, Skip], log: Log) -> str:
+    if lost:
+        return END if all(skip.asked for skip in lost.values()) else LOST
     if any(one.reads for one in every):
         return FIRST if all(one.offset is not None for one in every if one.reads) else NOT_KNOWN
     slots = [slot for one in every for slot, _ in log.end(one.partition)[-1:]]
@@ -91,8 +92,8 @@ def state_of(every: list[Continuation], log: Log) -> str:
     return NOTHING if silent_ns >= log.context.settings.stuck_s * SECOND_NS else REJECTED
 
 
-def partition_of(one: Continuation, log: Log) -> dict[str, int | None]:
-    lost, again = one.skip, read_again(one.mine, one.partition, log)
+def partition_of(one: Continuation, lost: Skip | None, log: Log) -> dict[str, int | None]:
+    again = read_again(one.mine, one.partition, log)
     return {
         "partition": one.partition,
         "offset": one.offset,

@@ -302,6 +302,44 @@ def grp010_fires__an_offset_that_expired(lab):
     fetches(lab, follows(303, 340))
 
 
+def started_again(lab, offset, *, at=82, committed=33, until=80):
+    """librdkafka: commits once more when the topic is back, reads the new one, and is started again."""
+    recreated(lab)
+    process(lab, 1, 1, until=until)
+    fetches(lab, follows(1, 34))
+    commits(lab, [20, 41], [20, committed])
+    fetches(lab, [(45 + n, n, 30 + n) for n in range(25)], ID_2)
+    process(lab, at, 2, until=at + 20)
+    fetches_offset(lab, at + 1, offset)
+    fetches(lab, [(at + 2 + n, offset + n, 60 + n) for n in range(18)], ID_2)
+
+
+def grp010_fires__started_again_at_an_offset_of_the_topic_before(lab):
+    started_again(lab, 33)
+    (found,) = lab.findings("GRP010")
+    assert found["count"] == 9
+
+
+def grp010_near_miss__started_again_where_it_was(lab):
+    """It has committed what it read of the new topic."""
+    commits(lab, [65], [24])
+    started_again(lab, 24)
+
+
+def grp010_near_miss__started_again_where_an_administrator_set_it(lab):
+    started_again(lab, 40)
+
+
+def grp010_near_miss__another_member_reads_on_meanwhile(lab):
+    fetches(lab, [(70 + n, 24 + n, 60 + n) for n in range(30)], ID_2, client_id="reader", host="10.0.0.9")
+    started_again(lab, 33)
+
+
+def grp010_cannot_know__started_again_within_the_same_seconds(lab):
+    """Until where it read in that slot is not known."""
+    started_again(lab, 33, at=62)
+
+
 def grp010_near_miss(lab):
     """It begins at the first record."""
     recreated(lab)
