@@ -557,7 +557,9 @@ def asks_for_end(sought: Claim, who: Who, offset: int, born_ns: int) -> bool:
 
 
 def of_range(log: Log, partition: int, every: list[Reader]) -> Iterator[tuple[Who, Skip]]:
-    """Readers whose offset the log no longer has, and that go on at a later one: of each second the last time."""
+    """Readers whose offset the log no longer has, and that go on at a later one: of each second the last time. Who asks
+    for 0 asks for the beginning, wherever that is.
+    """
     missed = log.current("out_of_range", partition)
     sought = log.current("sought", partition) if missed else []
     for (client_id, host), claims in gathered(missed, "client_id host"):
@@ -567,9 +569,16 @@ def of_range(log: Log, partition: int, every: list[Reader]) -> Iterator[tuple[Wh
         for second, offset in sorted(gone.items()):
             until = min((later for later in gone if later > second), default=second + RESET_S + 1)
             end = max((answers[at] for at in answers if second <= at < min(until, second + RESET_S + 1)), default=0)
-            if 0 < offset < end <= highest:  # who asks for 0 asks for the beginning, wherever that is
+            if 0 < offset < end <= highest and not goes_on((o for o in every if o.who == who), second, offset, end):
                 ts_ns = max(second * SECOND_NS, claims[0].first.ts_ns)
                 yield who, Skip(offset, end, ts_ns, DELETED, {"retention": "deleted"}, 0, claims)
+
+
+def goes_on(mine: Iterable[Reader], second: int, offset: int, end: int) -> bool:
+    """Whether a reader was granted what it had missed after all: a log that was created again has grown until there."""
+    slot = second * SECOND_NS // SLOT_NS
+    every = (one for each in mine for one in by_slot(each.claims, lowest=True))
+    return any(at >= slot and offset <= least < end for at, least in every)
 
 
 def by_second(claims: Iterable[Claim]) -> dict[int, int]:

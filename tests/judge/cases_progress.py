@@ -302,6 +302,17 @@ def grp010_fires__an_offset_that_expired(lab):
     fetches(lab, follows(303, 340))
 
 
+def grp010_fires__the_new_log_grows_to_its_offset(lab):
+    """kafka-go looks for both ends, and goes on at its old offset."""
+    recreated(lab)
+    talk = fetches(lab, follows(1, 34), "songs", version=12)
+    fetches(lab, [(51, 33, 20, OUT_OF_RANGE)], "songs", version=12, talk=talk)
+    lists_offset(lab, 52, 40, -1)
+    fetches(lab, [(53 + n, 33 + n, 60 + n) for n in range(20)], "songs", version=12, talk=talk)
+    (found,) = lab.findings("GRP010")
+    assert found["count"] == 33
+
+
 def started_again(lab, offset, *, at=82, committed=33, until=80):
     """librdkafka: commits once more when the topic is back, reads the new one, and is started again."""
     recreated(lab)
