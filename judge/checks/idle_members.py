@@ -56,33 +56,35 @@ def assigned_but_not_fetching(subject: Subject, group: Group, context: CheckCont
     context.watch()
     clients = clients_at(subject[1], context)
     limited = {client[1] for client in clients if context.claims("throttled", group, *client)}
-    idle: dict[tuple[str, str, str], list[tuple[Held, int]]] = {}
+    idle: dict[tuple[str, str, str], list[tuple[Held, int, int]]] = {}
     alone = [member for member in members if (member["client_id"] or "") not in limited]
     for held, since_ns, patience in patient(subject, alone, clients, group, context):
         if lives_on(held.member, since_ns, patience, context) and is_led(held, group, context):
             key = (held.member["group"], held.topic, held.member["client_id"] or "")
-            idle.setdefault(key, []).append((held, since_ns))
+            idle.setdefault(key, []).append((held, since_ns, since_ns + patience))
     for (reads, topic, client_id), found in sorted(idle.items()):
-        if not all_captured(found[0][0].member, min(since for _, since in found), clients, group, context):
+        until_ns = max(until for *_, until in found)
+        first_ns = min(since for _, since, _ in found)
+        if not all_captured(found[0][0].member, first_ns, clients, group, context, until_ns=until_ns):
             continue
-        claims = list({id(held.member): held.member for held, _ in found}.values())
-        since_ns = max(since for _, since in found)
+        claims = list({id(held.member): held.member for held, *_ in found}.values())
+        since_ns = max(since for _, since, _ in found)
         words = {
             "client": client_id or "a client without an ID",
             "group": reads,
-            "partitions": counted(len({held.partition for held, _ in found}), "partition"),
+            "partitions": counted(len({held.partition for held, *_ in found}), "partition"),
             "since": clock(since_ns),
         }
-        errors = sorted({error for held, _ in found if (error := rejected_with(held, group, context)) is not None})
+        errors = sorted({error for held, *_ in found if (error := rejected_with(held, group, context)) is not None})
         words["why"] = "paused, or stuck"
         if errors:
             rejected = " and ".join(map(error_name, errors))
             words |= {"hurt_host": subject[1], "rejected": rejected, "why": f"its last fetch was rejected: {rejected}"}
         if OUT_OF_RANGE in errors:
             words["gone"] = "yes"
-        ids = tuple(sorted({held.topic_id for held, _ in found if held.topic_id}))
+        ids = tuple(sorted({held.topic_id for held, *_ in found if held.topic_id}))
         about = {"topic": topic, "topic_ids": ids, "client_ids": (claims[0]["client_id"],), "first_ns": since_ns}
-        last_ns = max(held.member.peak["alive"] for held, _ in found)
+        last_ns = max(held.member.peak["alive"] for held, *_ in found)
         yield resting_on(claims, reads, topic, client_id, subject[1], **about, last_ns=last_ns, words=words)
 
 
@@ -363,17 +365,25 @@ def is_led(held: Held, group: Group, context: CheckContext) -> bool:
     return last is not None and last["leader"] >= 0
 
 
-def all_captured(member: Claim, since_ns: int, clients: list[Subject], group: Group, context: CheckContext) -> bool:
+def all_captured(
+    member: Claim,
+    since_ns: int,
+    clients: list[Subject],
+    group: Group,
+    context: CheckContext,
+    *,
+    until_ns: int | None = None,
+) -> bool:
     """Whether every fetch from the host since then, to whatever broker of the cluster, is in the capture and was read:
     by the member's client, by those that fetch, and by any client that was not seen. What is missing of connections
-    that were over by then does not count, nor of members of other client IDs, which fetch for themselves.
+    that were over by then, or began later than a time, does not count, nor of members of other client IDs, which fetch for themselves.
     """
     if not captured_brokers(group, context, asked_by=clients):
         return False
     every, own = set(group.endpoints), member["client_id"] or ""
     others = {one["client_id"] or "" for one in context.claims("member", group, "host", member["host"])} - {own}
     return all(
-        seen_whole(client[1] or None, client[2], every, group, context, since_ns=since_ns)
+        seen_whole(client[1] or None, client[2], every, group, context, since_ns=since_ns, until_ns=until_ns)
         and all(all_begun(client[1] or None, client[2], one, group, context) for one in sorted(every))
         for client in clients
         if client[1] == own or (client[1] not in others and context.claims("fetch_asks", group, *client))

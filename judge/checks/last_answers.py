@@ -31,6 +31,10 @@ OF_WORK = OF_MEMBERS | {
     "TxnOffsetCommit", "EndTxn", "Produce", "SaslHandshake", "SaslAuthenticate",
 }  # fmt: skip
 READS = frozenset({"Fetch", "ShareFetch"})
+IN_BACKGROUND = READS | {"Heartbeat", "ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "OffsetCommit"}
+"""What goes on for a while, or on and on, without an application that reads."""
+OUT_OF_RANGE = 1
+"""CLI004: it may work on what it has, and asks where to go on at its next poll."""
 METADATA, PRODUCER_ID = "Metadata", "InitProducerId"
 """A name that no topic may have is refused once; a producer gets its ID all the same. Its ID shows that it is there to
 write: a tool, or who writes to other topics, too, may ask for any name.
@@ -57,7 +61,8 @@ class Answer(NamedTuple):
 def ends_at_an_error(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     if is_of_node(subject[1]):
         return
-    end = last_of_all(subject, group, context) or last_of_a_connection(subject, group, context)
+    ends = (one(subject, group, context) for one in (last_of_all, last_of_reads, last_of_a_connection))
+    end = next((one for one in ends if one is not None), None)
     if end is not None:
         _, client_id, host = subject
         claims, api = [end.claim], end.claim["api"]
@@ -88,7 +93,25 @@ def last_of_all(subject: Subject, group: Group, context: CheckContext) -> Answer
     may_end = end.code in REPLACED or api == METADATA
     if not context.passed(idle_ns) or (may_end and not lives_on(subject, idle_ns, context)):
         return None
-    return end if seen_everywhere(subject, end.ts_ns, group, context) else None
+    return end if seen_everywhere(subject, end.ts_ns, group, context, until_ns=idle_ns) else None
+
+
+def last_of_reads(subject: Subject, group: Group, context: CheckContext) -> Answer | None:
+    """The last answer to what a client reads, while a thread of its library sends heartbeats on, or leaves for it: it
+    may read again once it has joined, or has asked where to go on.
+    """
+    last = latest(claim for claim in context.claims("activity", group, *subject) if claim["api"] in OF_WORK)
+    read = [answer for api, answer in last.items() if api in READS]
+    end = max(read, key=lambda answer: (answer.ts_ns, answer.claim.key), default=None)
+    if end is None or not is_final(end.claim["api"], end, ()) or end.code == OUT_OF_RANGE:
+        return None
+    if any(answer.ts_ns > end.ts_ns for api, answer in last.items() if api not in IN_BACKGROUND):
+        return None
+    context.watch()
+    idle_ns = end.ts_ns + context.settings.fell_silent_s * SECOND_NS
+    if not context.passed(idle_ns):
+        return None
+    return end if seen_everywhere(subject, end.ts_ns, group, context, until_ns=idle_ns) else None
 
 
 def begins_to_write(every: Collection[Claim]) -> bool:

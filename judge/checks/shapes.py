@@ -296,23 +296,33 @@ def controllers_named(by: Iterable[str]) -> str:
 
 
 def seen_whole(
-    client_id: str | None, host: str, endpoints: set[str], group: Group, context: CheckContext, *, since_ns: int = 0
+    client_id: str | None,
+    host: str,
+    endpoints: set[str],
+    group: Group,
+    context: CheckContext,
+    *,
+    since_ns: int = 0,
+    until_ns: int | None = None,
 ) -> bool:
     """Whether all requests of a client to these endpoints, and the responses, are in the capture, of connections that
-    were there at a time or later. After one gap, one undecoded message or a beginning that was not captured, nothing
+    were there at a time or later; not of those that began when a wait was over. After one gap, one undecoded message or a beginning that was not captured, nothing
     counts as missing. A connection whose client is unknown may be any client's.
     """
     every = sorted(endpoints)
-    return not any(BROKEN in partly(client_id, host, endpoint, group, context, since_ns=since_ns) for endpoint in every)
+    times = {"since_ns": since_ns, "until_ns": until_ns}
+    return not any(BROKEN in partly(client_id, host, endpoint, group, context, **times) for endpoint in every)
 
 
-def seen_everywhere(client: Subject, since_ns: int, group: Group, context: CheckContext) -> bool:
+def seen_everywhere(
+    client: Subject, since_ns: int, group: Group, context: CheckContext, *, until_ns: int | None = None
+) -> bool:
     """Whether all brokers that a client may ask are captured, and all that it sent to members of the cluster, and was
-    answered, on connections that were there at a time or later.
+    answered, on connections that were there at a time or later, but for those that began after another.
     """
     who = client[1] or None, client[2]
     return bool(captured_brokers(group, context, asked_by=[client])) and seen_whole(
-        *who, set(group.endpoints), group, context, since_ns=since_ns
+        *who, set(group.endpoints), group, context, since_ns=since_ns, until_ns=until_ns
     )
 
 
@@ -368,7 +378,14 @@ def all_begun(client_id: str | None, host: str, endpoint: str, group: Group, con
 
 
 def partly(
-    client_id: str | None, host: str, endpoint: str, group: Group, context: CheckContext, *, since_ns: int = 0
+    client_id: str | None,
+    host: str,
+    endpoint: str,
+    group: Group,
+    context: CheckContext,
+    *,
+    since_ns: int = 0,
+    until_ns: int | None = None,
 ) -> set[str]:
     """Why not everything is known of the connections that are, or may be, a client's. Open ones end within a minute
     more.
@@ -379,6 +396,7 @@ def partly(
         if claim["host"] == host
         and (claim["anybodys"] or claim["client_id"] == client_id)
         and claim.last.ts_ns + MINUTE_NS * bool(claim.peak.get("open")) >= since_ns
+        and (until_ns is None or claim.first.ts_ns < until_ns)
     }
 
 

@@ -20,6 +20,7 @@ from wirecheck.judge.activity_states import BEFORE_WORK, activities
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.no_offset import without_offset
 from wirecheck.judge.checks.shapes import (
+    MINUTE_NS,
     apis_of,
     brokers_of,
     captured_brokers,
@@ -40,7 +41,7 @@ from wirecheck.judge.claims.extract.clients import EPOCH_END_NS
 from wirecheck.judge.claims.extract.unserved import CLOSED, CLOSED_AFTER_GREETING, NO_RESPONSE
 from wirecheck.judge.claims.extract.wire_format import ON_OTHERS
 from wirecheck.judge.claims.kinds import PAUSE
-from wirecheck.judge.claims.outcomes import OTHERS, Part, Run
+from wirecheck.judge.claims.outcomes import OTHERS, SLOT_NS, SUCCESS, Part, Run
 from wirecheck.judge.results.finding import Evidence, Number
 from wirecheck.judge.streaks import SENT_ELSEWHERE, Streak, longest_wait, without_pause
 from wirecheck.judge.thresholds import SECOND_NS
@@ -346,9 +347,8 @@ def asks_for_brokers_only(subject: Subject, group: Group, context: CheckContext)
     in_reach = all(reached(address, broker, group, context) for broker, address in known)
     if in_reach and not (tries or any(is_producer(claim) for claim in found)):
         return
-    if (in_reach or len({broker for broker, _ in known}) > 1) and not seen_everywhere(
-        subject, first_ns, group, context
-    ):
+    is_one = not in_reach and len({broker for broker, _ in known}) == 1
+    if not (is_one or seeks_all_the_time(mine) or seen_everywhere(subject, first_ns, group, context)):
         return
     addresses = sorted(address for _, address in known)
     them = f"brokers advertise {and_list(addresses[:MOST_ADDRESSES])}"
@@ -379,6 +379,21 @@ def asks_ever_later(mine: Collection[Claim]) -> bool:
     fast = [slot for slot, count in counts.items() if count >= AT_FIRST]
     later = (all(0 < counts[slot + more] * FALLS_TO <= counts[slot] for more in AFTER) for slot in fast)
     return sum(later) >= TWICE
+
+
+def seeks_all_the_time(mine: Collection[Claim]) -> bool:
+    """Whether a client asks for its coordinator for a minute without a pause: it is answered, and does not reach it. A
+    tool that looks at several groups asks for theirs at once, and pauses.
+    """
+    found: dict[int, list[Run]] = {}
+    for claim in mine:
+        for slot, parts in claim.outcomes.of(SUCCESS).items() if claim["api"] == FIND_COORDINATOR else ():
+            found.setdefault(slot, []).extend(parts.values())
+    first, last = min(found, default=0), max(found, default=0)
+    inner = [found.get(slot, []) for slot in range(first + 1, last)]
+    return len(inner) * SLOT_NS >= MINUTE_NS and all(
+        runs and max(run.last_ns for run in runs) - min(run.first_ns for run in runs) >= SLOT_NS // 2 for runs in inner
+    )
 
 
 def on_one_connection(mine: Collection[Claim]) -> int:

@@ -799,6 +799,35 @@ def cli008_cannot_know__whether_the_producer_wrote(lab):
     has_a_producer_id(lab, gaps=((ns(30), 0, 900),), unseen_request_bytes=900)
 
 
+def seeks(lab, times):
+    """Its coordinator has a host name, which is not found; another broker has one, too, and is reached."""
+    brokers = {"10.0.0.1:9092": 1, "kafka-9.example:9092": 2}
+    for at in range(0, 120, 20):
+        lab.metadata(at, brokers=brokers, talk=lab.talk(client_id="other", host="10.0.0.8"))
+    talk = greet(lab.talk(client_id="app", host="10.0.0.7"), 0)
+    listed = [{"nodeId": 1, "host": "10.0.0.1", "port": 9092}, {"nodeId": 2, "host": "kafka-9.example", "port": 9092}]
+    answer = {"brokers": listed, "clusterId": CLUSTER, "topics": [{"name": "orders", "topicId": ID_1}]}
+    talk.ask(1, "Metadata", 12, {"topics": [{"name": "orders"}]}, answer)
+    found = {"coordinators": [{"key": "g", "nodeId": 2, "host": "kafka-9.example", "port": 9092, "errorCode": 0}]}
+    for at in times:
+        talk.ask(at, "FindCoordinator", 4, {"keyType": 0, "coordinatorKeys": ["g"]}, found)
+    lab.until = 130
+
+
+def cli008_fires__asks_for_its_coordinator_all_the_time(lab):
+    """librdkafka, once a second; what it did with a broker that was not captured would need no such request."""
+    seeks(lab, range(2, 120))
+
+
+def cli008_near_miss__a_tool_that_looks_at_many_groups(lab):
+    seeks(lab, [at + number / 10 for at in range(2, 120, 10) for number in range(9)])
+
+
+def cli008_near_miss__finds_its_coordinator_at_once(lab):
+    """It may be its member, at a broker that was not captured."""
+    seeks(lab, range(2, 27))
+
+
 TRIES = (0, 0.1, 0.4, 0.9, 1.6, 2.5, 3.6, 4.9, 9, 15, 23, 33, 43, 53)
 """How kafka-go asks again for the leader of a partition that does not exist."""
 
@@ -908,6 +937,52 @@ def cli010_near_miss__a_login_that_is_granted_later(lab):
 def cli010_fires(lab):
     """GROUP_AUTHORIZATION_FAILED, once."""
     ends(lab, 30)
+
+
+def is_denied(lab, *then, error=29, **facts):
+    """A member whose topic is no longer granted to it: its library sends heartbeats, or leaves, and reads no more."""
+    denied = {"partitionIndex": 0, "errorCode": error, "records": None, "abortedTransactions": None}
+    rows = [{"partition": 0, "fetchOffset": 5}]
+    asked = {"replicaId": -1, "topics": [{"topicId": ID_1, "partitions": rows}]}
+    answer = {"responses": [{"topicId": ID_1, "partitions": [denied]}]}
+    beats = [(at, "Heartbeat", 4, {"groupId": "g"}, {"errorCode": 0}) for at in range(9, 60, 3)]
+    finds_its_coordinator(lab, [*JOINS, (7, "Fetch", 13, asked, answer), *beats, *then], **facts)
+
+
+LEAVES = ("LeaveGroup", 3, {"groupId": "g", "members": [{"memberId": "m"}]}, {"errorCode": 0})
+
+
+def cli010_fires__its_fetch_is_denied(lab):
+    is_denied(lab)
+
+
+def cli010_fires__its_fetch_is_denied_and_it_leaves(lab):
+    """KafkaJS disconnects."""
+    is_denied(lab, (61, *LEAVES))
+
+
+def cli010_near_miss__joins_again_where_its_fetch_was_denied(lab):
+    is_denied(lab, (61, *LEAVES), *((at + 60, *one) for at, *one in JOINS[:2]))
+
+
+def cli010_near_miss__its_leader_moves(lab):
+    """NOT_LEADER_OR_FOLLOWER, while the application works on a batch for minutes."""
+    is_denied(lab, error=6)
+
+
+def cli010_near_miss__its_fetch_is_granted_later(lab):
+    is_denied(lab)
+    lab.fetches([70], ID_1, talk=lab.talks[-1])
+
+
+def cli010_cannot_know__its_fetches_may_be_missing(lab):
+    is_denied(lab, unseen_request_bytes=300)
+
+
+def cli010_fires__a_connection_begins_as_the_capture_ends(lab):
+    """Whose it is is not known, but it began long after."""
+    is_denied(lab)
+    lab.talk(host="10.0.0.7").last_packet = 119
 
 
 INVALID_TOPIC = 17
