@@ -27,7 +27,7 @@ from wirecheck.judge.checks.shapes import (
 from wirecheck.judge.claims.claim import AT, LEAST, LOWEST, ZERO, Claim, Key, Subject, slot_of
 from wirecheck.judge.claims.extract.acknowledgements import RELEASE
 from wirecheck.judge.claims.outcomes import SLOT_NS
-from wirecheck.judge.results.finding import Evidence, Number
+from wirecheck.judge.results.finding import DOUBTED, Evidence, Number
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import Topic, name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
@@ -782,6 +782,8 @@ def waits_for_members(subject: Subject, group: Group, context: CheckContext) -> 
         }
         if 0 < limit_ms * 1_000_000 <= wait.to_ns - wait.from_ns:
             words["hurt_host"] = subject[2]
+        elif not is_replaced(wait, claims):
+            words[DOUBTED] = "yes"
         yield resting_on(
             claims,
             *subject[1:],
@@ -792,6 +794,16 @@ def waits_for_members(subject: Subject, group: Group, context: CheckContext) -> 
             last_ns=wait.to_ns,
             words=words,
         )
+
+
+REPLACED_S = 45
+"""session.timeout.ms: a member that was killed, and is started again, waits so long for the one that it was."""
+
+
+def is_replaced(wait: Wait, claims: list[Claim]) -> bool:
+    """Whether it waited once, and not longer than for a member that was killed."""
+    waits = sum(claim.count for claim in claims)
+    return not wait.is_open and waits == 1 and wait.to_ns - wait.from_ns <= REPLACED_S * SECOND_NS
 
 
 def wait_of(claims: list[Claim], group: Group, context: CheckContext) -> Wait:

@@ -606,6 +606,20 @@ def grp012_fires__answered_at_last(lab):
     joins(lab, 20, 200, response={"errorCode": 0, "memberId": "reader"}, answered_in=90)
 
 
+def grp012_fires__it_was_killed_and_is_started_again(lab):
+    """It waits for the member that it was, and works then: it is not in doubt."""
+    joins(lab, 20, 100, response={"errorCode": 0, "memberId": "reader"}, answered_in=43)
+    (found,) = lab.findings("GRP012")
+    assert DOUBTED not in {word["name"] for word in found["words"]}
+
+
+def grp012_fires__it_is_killed_again_and_again(lab):
+    for at in (20, 70):
+        joins(lab, at, 120, response={"errorCode": 0, "memberId": "reader"}, answered_in=43)
+    (found,) = lab.findings("GRP012")
+    assert DOUBTED in {word["name"] for word in found["words"]}
+
+
 def grp012_near_miss(lab):
     """The others join within seconds."""
     joins(lab, 20, 100, response={"errorCode": 0, "memberId": "reader"}, answered_in=9)
