@@ -1585,6 +1585,18 @@ def cli004_fires__its_offset_is_gone(lab):
     assert {"name": "hurt_host", "value": "10.0.0.7"} in found["words"]
 
 
+def cli004_fires__its_fetch_is_denied_beside_a_reader_of_no_group(lab):
+    """It fetched for itself, so that the other one does not do it for it."""
+    lists_songs(lab, 120)
+    member(lab, (("songs", (0,)),), until=118)
+    denied = {"partitionIndex": 0, "errorCode": 29, "highWatermark": -1, "records": None, "abortedTransactions": None}
+    topics = [{"topicId": ID_1, "partitions": [{"partition": 0, "fetchOffset": 5}]}]
+    asked = {"replicaId": -1, "sessionEpoch": -1, "topics": topics}
+    answer = {"responses": [{"topicId": ID_1, "partitions": [denied]}]}
+    lab.talk(client_id="reader", host="10.0.0.7").ask(3, "Fetch", 13, asked, answer)
+    lab.fetches(range(4, 118, 2), ID_1, talk=lab.talk(client_id="copy", host="10.0.0.7"))
+
+
 def cli004_near_miss__its_offset_is_gone_and_it_looks_for_another(lab):
     """It begins where the log does, and takes its time for what it gets."""
     asked = {"replicaId": -1, "topics": [{"name": "songs", "partitions": [{"partitionIndex": 0, "timestamp": -2}]}]}
