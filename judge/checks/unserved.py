@@ -487,7 +487,9 @@ def fell_silent(errors: Collection[Claim], silence: Silence, group: Group, conte
         ended_by = {code for claim in claims for code, run in errors_of(claim) if run.last_ns == wrote.last_ns}
         if not ended_by or ended_by & NO_OUTCOME:
             continue
-        if ended_by <= SENT_ELSEWHERE and captured_brokers(group, context) is None:
+        came_back = len(topics.topic_of(topic, group, context).histories) > 1
+        elsewhere = SENT_ELSEWHERE | NOT_THERE if came_back else SENT_ELSEWHERE
+        if ended_by <= elsewhere and captured_brokers(group, context) is None:
             continue  # it may write on at a broker that was not captured
         words = {
             "client": claims[0]["client_id"] or "a client without an ID",
@@ -509,6 +511,10 @@ def fell_silent(errors: Collection[Claim], silence: Silence, group: Group, conte
             words["hurt_host"] = claims[0]["host"]
         key, kind = (claims[0]["client_id"] or "", claims[0]["host"], topic), "anomaly" if after else None
         yield resting_on(claims, *key, **about, kind=kind, words=words)
+
+
+NOT_THERE = frozenset({3, 100})
+"""UNKNOWN_TOPIC_OR_PARTITION and UNKNOWN_TOPIC_ID."""
 
 
 def restarted(before: Streak, after: Streak, spans: Collection[tuple[int, int]]) -> bool:
