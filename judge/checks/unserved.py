@@ -302,12 +302,13 @@ def ends_at_its_coordinator(subject: Subject, group: Group, context: CheckContex
     if not mine or any(one.streak for one in activities(found, context.settings, uncaptured=uncaptured)):
         return  # what is rejected says more
     context.watch()
-    first_ns, until_ns = min(claim.first.ts_ns for claim in mine), context.settings.fell_silent_s * SECOND_NS
+    first_ns = min(claim.first.ts_ns for claim in mine)
+    until_ns = first_ns + context.settings.fell_silent_s * SECOND_NS
     listings = [one for one in context.claims("listing", group, "server") if one["host"] == host]
     mine_ns = (one.last.ts_ns for one in listings if (one["client_id"] or "") == client_id)
-    if max(mine_ns, default=0) >= first_ns + until_ns:
+    if max(mine_ns, default=0) >= until_ns:
         return  # it looks for topics of a pattern on and on; librdkafka joins once there is one
-    if not context.passed(first_ns + until_ns) or not seen_everywhere(subject, first_ns, group, context):
+    if not context.passed(until_ns) or not seen_everywhere(subject, first_ns, group, context, until_ns=until_ns):
         return
     words = {
         "client": mine[0]["client_id"] or "a client without an ID",
@@ -348,7 +349,8 @@ def asks_for_brokers_only(subject: Subject, group: Group, context: CheckContext)
     if in_reach and not (tries or any(is_producer(claim) for claim in found)):
         return
     is_one = not in_reach and len({broker for broker, _ in known}) == 1
-    if not (is_one or seeks_all_the_time(mine) or seen_everywhere(subject, first_ns, group, context)):
+    everywhere = seen_everywhere(subject, first_ns, group, context, until_ns=last_ns)
+    if not (is_one or seeks_all_the_time(mine) or everywhere):
         return
     addresses = sorted(address for _, address in known)
     them = f"brokers advertise {and_list(addresses[:MOST_ADDRESSES])}"

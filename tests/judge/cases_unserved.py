@@ -682,6 +682,21 @@ def cli008_fires__asks_again(lab):
     finds_its_coordinator(lab, [(at, "FindCoordinator", 4, asked, found) for at in range(8, 100, 5)])
 
 
+def begins(lab, at):
+    """A connection of which only the handshake was captured."""
+    lab.talk(client_id=None, host="10.0.0.7", protocol="other", close_ns=0, closed_by=None).closed = at
+
+
+def cli008_cannot_know__a_connection_of_which_nothing_is_known(lab):
+    finds_its_coordinator(lab)
+    begins(lab, 20)
+
+
+def cli008_fires__a_connection_begins_as_the_capture_ends(lab):
+    finds_its_coordinator(lab)
+    begins(lab, 119)
+
+
 def cli008_near_miss(lab):
     """It joins its group."""
     finds_its_coordinator(lab, [(4, "JoinGroup", 9, {"groupId": "g"}, {"errorCode": 0})])
@@ -989,7 +1004,7 @@ def cli010_cannot_know__its_fetches_may_be_missing(lab):
 def cli010_fires__a_connection_begins_as_the_capture_ends(lab):
     """Whose it is is not known, but it began long after."""
     is_denied(lab)
-    lab.talk(host="10.0.0.7").last_packet = 119
+    begins(lab, 119)
 
 
 INVALID_TOPIC = 17
