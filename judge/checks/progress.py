@@ -516,12 +516,14 @@ class Begin(NamedTuple):
 def begins_at(log: Log, mine: list[Reader]) -> Begin | None:
     """None for a client that was seen to ask for nothing, or by name only so soon that it may have asked for the former
     topic. In the slot of the birth, what the former topic is asked for by name is not lower than before, so that the
-    least is never too high.
+    least is never too high; nor does it count where the new one is known not to have it yet.
     """
     born = log.born_ns // SLOT_NS
+    end = [(slot, offset) for slot, offset in log.end(mine[0].claims[0]["partition"]) if slot == born]
     current = [one for one in mine if log.is_now(one) and one.lowest is not None]
     named = [one for one in mine if one.topic_id in {None, ZERO}]
-    since = [each for one in named for each in by_slot(one.claims, lowest=True) if each[0] >= born]
+    since = [each for one in named for each in by_slot(one.claims, lowest=True)
+             if each[0] > born or (each[0] == born and not (end and each[1] > greatest(end)))]  # fmt: skip
     after = [slot for slot, _ in since if slot > born]
     unsure = any(one.first[0] // SLOT_NS == born for one in named if read_before(one, log, log.born_ns))
     if not current and (unsure or not after):

@@ -313,6 +313,18 @@ def grp010_fires__the_new_log_grows_to_its_offset(lab):
     assert found["count"] == 33
 
 
+def grp010_fires__by_name_while_others_read_the_new_one(lab):
+    """It asks for the former topic in the very seconds of the recreation."""
+    listed(lab, 0, ID_1)
+    lab.deleted(34, "songs", ID_1)
+    listed(lab, 35, ID_2)
+    talk = fetches(lab, follows(1, 34), "songs", version=12)
+    fetches(lab, [(36 + n / 2, n, n) for n in range(8)], ID_2, client_id="other", host="10.0.0.8")
+    fetches(lab, [(50 + n, 33 + n, 60 + n) for n in range(20)], "songs", version=12, talk=talk)
+    (found,) = lab.findings("GRP010")
+    assert found["count"] == 33
+
+
 def started_again(lab, offset, *, at=82, committed=33, until=80):
     """librdkafka: commits once more when the topic is back, reads the new one, and is started again."""
     recreated(lab)
