@@ -99,7 +99,9 @@ def patient(
         last_ns = max((since_ns for _, since_ns in mine), default=0)
         for held, own_ns in mine:
             polls = polls_on(held, last_ns, logs, group, context)
-            fetched = rejected_with(held, group, context) is not None  # by itself, so that no other client does it for it
+            fetched = (
+                rejected_with(held, group, context) is not None
+            )  # by itself, so that no other client does it for it
             alone = polls or fetched or len(own) == len(clients)
             since_ns = own_ns if alone else idle_since_ns(held, subject, clients, group, context)
             yield held, since_ns, patience_ns(held, since_ns, group, context, polls=polls)
@@ -377,7 +379,8 @@ def all_captured(
 ) -> bool:
     """Whether every fetch from the host since then, to whatever broker of the cluster, is in the capture and was read:
     by the member's client, by those that fetch, and by any client that was not seen. What is missing of connections
-    that were over by then, or began later than a time, does not count, nor of members of other client IDs, which fetch for themselves.
+    that were over by then, or began later than a time, does not count, nor of members of other client IDs, which fetch
+    for themselves.
     """
     if not captured_brokers(group, context, asked_by=clients):
         return False

@@ -306,12 +306,15 @@ def seen_whole(
     until_ns: int | None = None,
 ) -> bool:
     """Whether all requests of a client to these endpoints, and the responses, are in the capture, of connections that
-    were there at a time or later; not of those that began when a wait was over. After one gap, one undecoded message or a beginning that was not captured, nothing
-    counts as missing. A connection whose client is unknown may be any client's.
+    were there at a time or later; not of those that began when a wait was over. After one gap, one undecoded message or
+    a beginning that was not captured, nothing counts as missing. A connection whose client is unknown may be any
+    client's.
     """
     every = sorted(endpoints)
-    times = {"since_ns": since_ns, "until_ns": until_ns}
-    return not any(BROKEN in partly(client_id, host, endpoint, group, context, **times) for endpoint in every)
+    return not any(
+        BROKEN in partly(client_id, host, endpoint, group, context, since_ns=since_ns, until_ns=until_ns)
+        for endpoint in every
+    )
 
 
 def seen_everywhere(

@@ -75,7 +75,9 @@ def read(log: Log) -> Iterator[Now]:
         state = state_of(every, lost, log) if is_whole else NOT_KNOWN
         rejected = state == REJECTED or (state == NOTHING and any(one.answer[1] for one in every))
         errors = sorted({named(one.answer[1]) for one in every if one.answer[1]}) if rejected else []
-        begun = [partition_of(one, lost.get(one.partition), log) for one in every if one.offset is not None and is_whole]
+        begun = [
+            partition_of(one, lost.get(one.partition), log) for one in every if one.offset is not None and is_whole
+        ]
         never = sum(skip.records for skip in lost.values())
         first_ns = min(claim.first.ts_ns for one in every for claim in one.claims)
         of_reader = {"never_read": never, "partitions": begun}
