@@ -47,6 +47,7 @@ from wirecheck.judge.streaks import SENT_ELSEWHERE, Streak, longest_wait, withou
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import name_of
 from wirecheck.judge.topology.clusters import Group
+from wirecheck.judge.topology.endpoint_history import is_literal
 from wirecheck.wording import and_list
 
 GREETED, PRODUCE, FIND_COORDINATOR = "ApiVersions", "Produce", "FindCoordinator"
@@ -350,7 +351,8 @@ def asks_for_brokers_only(subject: Subject, group: Group, context: CheckContext)
         return
     is_one = not in_reach and len({broker for broker, _ in known}) == 1
     everywhere = seen_everywhere(subject, first_ns, group, context, until_ns=last_ns)
-    if not (is_one or seeks_all_the_time(mine) or everywhere):
+    has_names = not all(is_literal(address) for _, address in known)
+    if not (is_one or everywhere or (has_names and seeks_all_the_time(mine))):
         return
     addresses = sorted(address for _, address in known)
     them = f"brokers advertise {and_list(addresses[:MOST_ADDRESSES])}"
@@ -384,8 +386,8 @@ def asks_ever_later(mine: Collection[Claim]) -> bool:
 
 
 def seeks_all_the_time(mine: Collection[Claim]) -> bool:
-    """Whether a client asks for its coordinator for a minute without a pause: it is answered, and does not reach it. A
-    tool that looks at several groups asks for theirs at once, and pauses.
+    """Whether a client asks for its coordinator for a minute without a pause: it is answered, and does not find its host
+    name. A tool that looks at several groups asks for theirs at once, and pauses.
     """
     found: dict[int, list[Run]] = {}
     for claim in mine:
