@@ -386,8 +386,8 @@ def asks_ever_later(mine: Collection[Claim]) -> bool:
 
 
 def seeks_all_the_time(mine: Collection[Claim]) -> bool:
-    """Whether a client asks for its coordinator for a minute without a pause: it is answered, and does not find its host
-    name. A tool that looks at several groups asks for theirs at once, and pauses.
+    """Whether a client asks for its coordinator for a minute without a pause: it is answered, and does not find its
+    host name. A tool that looks at several groups asks for theirs at once, and pauses.
     """
     found: dict[int, list[Run]] = {}
     for claim in mine:
