@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wirecheck.session.session import InputError, Session, drafts
+from wirecheck.wording import plural
 
 if TYPE_CHECKING:
     from wirecheck.story.verdict import Verdict
@@ -202,7 +203,7 @@ def named(every: Sequence[Score], field: str) -> tuple[str, ...]:
 def total(every: Sequence[Score]) -> Score:
     """All together; clients and codes are named with their capture."""
     return Score(
-        f"{len(every)} captures",
+        plural(len(every), "capture"),
         sum(one.hurt for one in every),
         sum(one.found for one in every),
         sum(one.in_doubt for one in every),
