@@ -43,7 +43,6 @@ def findings(
     form: str,
     *,
     follow: bool,
-    allow_missing_topic: bool,
     no_principals: bool,
     **asked: Any,
 ) -> None:
@@ -79,7 +78,7 @@ def findings(
         if finding_id is not None:
             show_one(result if form == "json" else names.in_words(result), finding_id, form)
             return
-        if choice.topics and not allow_missing_topic and not follow:
+        if choice.topics and not follow:
             options.need_topics(choice.topics, whole)
         printer.print(result, table=not follow)
         if not follow:

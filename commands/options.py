@@ -38,7 +38,7 @@ SECTIONS = {
     ),
     "Selection": (
         "port", "filter", "api", "version", "side", "connection", "topic", "topic-id", "client", "group",
-        "type", "object", "error", "failed", "ongoing", "frame", "only", "code", "allow-missing-topic",
+        "type", "object", "error", "failed", "ongoing", "frame", "only", "code",
         "since", "until", "at", "limit", "last", "all", "brokers", "target", "group-by", "window",
     ),
     "Output": (
@@ -241,7 +241,6 @@ def form(*choices: str) -> Decorator:
     kinds = ("text", *choices)
     return click.option(
         "--format",
-        "--output",
         "form",
         envvar="WIRECHECK_FORMAT",
         type=click.Choice(kinds),
@@ -299,11 +298,6 @@ CHOICE = (
         shell_complete=completion.topic,
         help="Only findings about this topic name or topic ID (repeatable).",
     ),
-    click.option(
-        "--allow-missing-topic",
-        is_flag=True,
-        help="Accept a --topic that was not seen. Without this option it is an error (exit status 2).",
-    ),
     click.option("--since", type=time, metavar="TIME", help="Only findings still active at or after TIME (00:20:03)."),
     click.option("--until", type=time, metavar="TIME", help="Only findings that began at or before TIME."),
 )
@@ -347,7 +341,7 @@ def need_topics(names: Iterable[str], result: "Verdict") -> None:
     if missing:
         names = {topic.name for topic in result.topics if topic.name}
         lines = [f"{unknown('topic', name, names)}{not_listed(result)}" for name in missing]
-        raise Stop("\n".join(f"{line}; to accept this, give --allow-missing-topic" for line in lines))
+        raise Stop("\n".join(lines))
 
 
 def not_listed(result: "Verdict") -> str:

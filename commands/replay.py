@@ -79,7 +79,7 @@ def replay(inputs: tuple[str, ...], **choices: Any) -> None:
     Examples:
       wirecheck replay incident.pcapng
       wirecheck replay broker-1.pcap.gz broker-2.pcap.gz --format json > out.json
-      wirecheck replay incident.pcapng --output markdown > ticket.md
+      wirecheck replay incident.pcapng --format markdown > ticket.md
       wirecheck replay incident.pcapng --report incident.html
       wirecheck replay frames/ --out verdict/ --fail-on anomaly
       wirecheck replay incident.pcapng --topic orders --since 2026-11-21T00:20:03Z
@@ -101,7 +101,6 @@ def check(
     engine: str = "local",
     strict: bool = False,
     min_seen: int | None = None,
-    allow_missing_topic: bool = False,
     no_principals: bool = False,
     **choices: Any,
 ) -> None:
@@ -118,7 +117,7 @@ def check(
         from wirecheck.dashboards.verdict import suggestions
         from wirecheck.story.expectations import with_expected
 
-        if not allow_missing_topic and choice.topics and (every := found.verdict()).coverage.has_kafka:
+        if choice.topics and (every := found.verdict()).coverage.has_kafka:
             options.need_topics(choice.topics, every)
         result = found.verdict(choice, shown_as, list(map(str, options.key_logs())), principals=not no_principals)
         result = with_expected(result, expect)

@@ -155,7 +155,7 @@ def warn_of(others: "Sequence[NotKept]") -> None:
     """Say beside an answer what it leaves out."""
     for more in () if Display.quiet else others:
         words = f"{more.count:,} more {more.table} of {more.cluster} were seen and are not kept"
-        print(f"note: {legible(words)}; see docs/bounds.md", file=sys.stderr)  # noqa: T201 - as click does
+        print(f"note: {legible(words)}; see SECURITY.md", file=sys.stderr)  # noqa: T201 - as click does
 
 
 STARTED_S = time.monotonic()

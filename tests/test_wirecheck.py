@@ -459,12 +459,10 @@ def test_a_missing_file_beside_others_is_an_error_before_anything_is_read(comman
 @pytest.mark.parametrize(
     ("wanted", "close"), [("shipment", "close to it: shipments"), ("zzz", "4 topics were seen")], ids=str
 )
-def test_a_topic_that_was_not_seen_is_an_error_unless_it_may_be_missing(wanted, close):
+def test_a_topic_that_was_not_seen_is_an_error(wanted, close):
     result = run("replay", EXAMPLE, "--engine", "local", "--topic", "shipments", "--topic", wanted)
-    line = f"wirecheck: no topic {wanted} was seen; {close}; to accept this, give --allow-missing-topic\n"
+    line = f"wirecheck: no topic {wanted} was seen; {close}\n"
     assert (result.exit_code, result.stdout, result.stderr) == (2, "", line)
-    allowed = run("replay", EXAMPLE, "--engine", "local", "--topic", wanted, "--allow-missing-topic")
-    assert (allowed.exit_code, allowed.stderr, "1 finding not listed" in allowed.stdout) == (0, "", True)
 
 
 def test_a_topic_is_known_by_its_id():

@@ -66,7 +66,7 @@ def row_of(capture: Path, folder: Path) -> tuple[str, dict[str, bool]] | None:
         "card": card,
         "page": html.unescape(page.read_text(encoding="utf-8")),
         "JSON": json.dumps([entry["card"]["headline"] for entry in json_entries]),
-        "Markdown": run("replay", capture, "--output", "markdown"),
+        "Markdown": run("replay", capture, "--format", "markdown"),
         "findings": run("findings", out),
     }
     shown = {surface: all(one in text for one in first) for surface, text in texts.items()}

@@ -41,8 +41,6 @@ BEGIN = {
         "docs/python.md",
         "docs/agent-reference.md",
         "docs/monitor-reference.md",
-        "docs/bounds.md",
-        "docs/clients-tried.md",
         "CHANGELOG.md",
     ),
     "Explanation": (

@@ -167,7 +167,7 @@ def explained(result: Verdict, explanations: Mapping[str, Mapping[str, str]]) ->
 
 
 def ticket(result: Verdict) -> str:
-    """The verdict as Markdown, as `--output markdown` has it, of the first findings; empty for an older result."""
+    """The verdict as Markdown, as `--format markdown` has it, of the first findings; empty for an older result."""
     findings = result.findings
     if result.about is None or any(one.commands is None for one in findings):
         return ""

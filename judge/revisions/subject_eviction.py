@@ -2,7 +2,7 @@
 
 What leaves by age is in `ageing.py`. What is over the bounds is counted in one row `others` per table, and per check of
 findings. The bounds apply at the end of a batch, before it is judged, per cluster label. Each bound is a setting;
-docs/bounds.md lists them, and what leaves first.
+SECURITY.md lists them, and what leaves first.
 Rule: subjects that were never answered without error never make an answered one leave, and have a bound of their own,
 under which one that is used for seconds stays before those that were named once. A space is looked through only
 once it is over its bound by one part in SLACK, so that the cost is spread. The rows of an evicted topic or client are

@@ -65,8 +65,7 @@ def test_a_capture_is_told_from_results(run, tmp_path):
     [
         (["--only", "anomaly"], 0, "no open finding matches"),
         (["--topic", "pallets"], 0, "no open finding matches"),
-        (["--topic", "pallet"], 2, "no topic pallet was seen; close to it: pallets; to accept this, give --allow"),
-        (["--topic", "pallet", "--allow-missing-topic"], 0, "no open finding matches"),
+        (["--topic", "pallet"], 2, "no topic pallet was seen; close to it: pallets"),
         (["zzz"], 2, f"no finding zzz; known findings: {ID}"),
         (["yuq", "--follow"], 2, "give an ID or --follow, and not both"),
     ],

@@ -71,7 +71,7 @@ def test_nothing_breaks_out(verdict):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_replay_prints_it(form):
-    result = CliRunner().invoke(cli.main, ["replay", str(EXAMPLE), "--engine", "local", "--output", form])
+    result = CliRunner().invoke(cli.main, ["replay", str(EXAMPLE), "--engine", "local", "--format", form])
     assert (result.exit_code, result.stderr) == (1, "")
     assert result.stdout == FORMS[form](legible(replayed(EXAMPLE))) + "\n"
 
