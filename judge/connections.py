@@ -89,7 +89,7 @@ def unseen(connection: Claim, by_kind: Mapping[str, list[Claim]]) -> Iterator[Cl
     if is_encrypted(connection):
         yield Claim("encrypted", key, *span(connection))
     if is_unread(connection):
-        size = connection.peak["payload_bytes"]
+        size = connection.peak.get("payload_bytes", 0)
         yield Claim("unread", key, connection.first, connection.last, tally={"payload_bytes": size})
     gaps = by_kind.get("gap", ()) if protocol != "other" else ()
     cut = connection.peak.get("cut_bytes", 0)

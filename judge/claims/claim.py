@@ -6,6 +6,7 @@ Rule: merging is commutative and associative: first is the least sighting, last 
 peaks take the maximum. Other state does not belong in a claim.
 """
 
+import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, NamedTuple
@@ -278,8 +279,19 @@ def pack(claims: Iterable[Claim]) -> bytes:
 
 def unpack(blob: bytes) -> list[Claim]:
     seen, rows = orjson.loads(blob)
+    share_texts(seen, rows)
     sightings = [*map(sighting, seen)]
     return [stored_claim(row, sightings[row[2]], sightings[row[3]]) for row in rows]
+
+
+def share_texts(seen: list[list[Any]], rows: list[list[Any]]) -> None:
+    """One text for all that are equal: there are tens of thousands of connections, and each is unpacked by itself."""
+    texts: dict[str, str] = {}
+    for one in seen:
+        one[1], one[2], one[5] = texts.setdefault(one[1], one[1]), sys.intern(one[2]), sys.intern(one[5])
+    for row in rows:
+        row[0] = sys.intern(row[0])
+        row[1] = [texts.setdefault(text, text) if isinstance(text, str) else text for text in row[1]]
 
 
 def stored_claim(row: list[Any], first: Sighting, last: Sighting) -> Claim:

@@ -136,19 +136,21 @@ def span(connection: Connection) -> tuple[Sighting, Sighting]:
 
 
 def facts(connection: Connection) -> dict[str, Any]:
+    """What holds of it, by name. What is 0 is left out: there may be very many connections."""
     stamp = [connection.last_ns, connection.frames]
-    return {
+    found = {
         **{name: getattr(connection, name) for name in FACTS},
         "unseen_bytes": connection.unseen_request_bytes + connection.unseen_response_bytes,
         "from_start": int(connection.from_start),
-        **({"decrypted": 1} if connection.decrypted else {}),
+        "decrypted": int(connection.decrypted),
+        "close_ns": connection.close_ns,
+        "over": int(connection.over),
+        "tls_unfinished": int(connection.tls_unfinished),
+        "refused": int(is_refused(connection)),
         "protocol": [*stamp, connection.protocol],
-        "closed_by": [*stamp, connection.closed_by or ""],
-        **({"close_ns": connection.close_ns} if connection.close_ns else {}),
-        **({"over": 1} if connection.over else {}),
-        **({"tls_unfinished": 1} if connection.tls_unfinished else {}),
-        **({"refused": 1} if is_refused(connection) else {}),
+        "closed_by": [*stamp, connection.closed_by] if connection.closed_by else 0,
     }
+    return {name: value for name, value in found.items() if value}
 
 
 def read(batch: Batch) -> Iterator[Rows]:
