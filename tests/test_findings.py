@@ -3,6 +3,7 @@
 import re
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -105,6 +106,5 @@ def test_a_script_without_an_end_is_stopped_and_cleans_up(tmp_path, monkeypatch)
     assert output.endswith("no end after 1 s")
     assert time.monotonic() - began < 20
     assert not mark.exists()
-    words = ["ps", "-o", "stat=", "-p", child.read_text().strip()]
-    left = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert left.stdout.strip()[:1] in {"", "Z"}
+    left = Path("/proc", child.read_text().strip(), "stat")  # a machine may have no ps
+    assert not left.exists() or left.read_text().rpartition(")")[2].split()[0] == "Z"

@@ -157,10 +157,13 @@ class Ended:
 
 
 def test_a_release_names_what_the_machine_lacks_before_it_builds(monkeypatch, tmp_path):
-    assert release.lacking() == []
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("CC", "cc -g")
     monkeypatch.setattr(release.sysconfig, "get_path", lambda _: str(tmp_path))
     assert release.lacking() == ["git", "a C compiler", "Python.h"]
+    for name in ("git", "cc", "Python.h"):
+        (tmp_path / name).touch(mode=0o755)
+    assert release.lacking() == []
 
 
 def test_a_licence_is_as_the_package_says_it():

@@ -22,7 +22,8 @@ CODES = {"FET001", "LOG001", "LOG003", "TID010", "TID017"}
 def earlier(tmp_path_factory):
     folder = tmp_path_factory.mktemp("earlier")
     with tarfile.open(RESULTS) as archive:
-        archive.extractall(folder, filter="data")
+        archive.extraction_filter = lambda member, _: member  # as an argument Python 3.11.2 does not know it
+        archive.extractall(folder)
     return folder
 
 
