@@ -450,7 +450,8 @@ def of_former_offset(log: Log, partition: int, every: list[Reader]) -> Iterator[
     """Readers that begin again where their group had been in the former topic, behind what it has read of the new one.
 
     librdkafka commits its last offset once more when its topic comes back, reads the new one from its first record, and
-    commits nothing until it is beyond that offset: who is started again meanwhile goes on there.
+    commits nothing until it is beyond that offset: who is started again meanwhile goes on there. What it, or a tool,
+    committed after it had asked for anything of the new one is an offset of that.
     """
     if log.topic.lives is None:
         return
@@ -462,12 +463,15 @@ def of_former_offset(log: Log, partition: int, every: list[Reader]) -> Iterator[
         if all(one.who != who for one in mine) or not all(log.whole(one.who, log.born_ns) for one in mine):
             continue
         done = [one for one in log.current("committed", partition) if one["group"] == reads]
-        former = {offset for slot, offset in by_slot(done) if slot <= born + 1}
+        former = {offset: slot for slot, offset in by_slot(done)}
         if not any(read_before(one, log, log.topic.lives.ended_ns) for one in mine):
             continue
         now = [one for one in mine if log.is_now(one)]
         for slot, offset in by_slot([claim]):
-            begin = read_until(now, slot, offset, log.end(partition)) if slot > born and offset in former else None
+            kept = former.get(offset) if slot > born else None
+            if kept is None or kept > born + 1:
+                continue
+            begin = read_until(now, range(kept + 1, slot), offset, log.end(partition))
             if begin is not None:
                 found = [each for one in now for each in one.claims]
                 ts_ns, again = max(start_ns(slot), claim.first.ts_ns), max(one.last[1] for one in now) - offset
@@ -475,14 +479,16 @@ def of_former_offset(log: Log, partition: int, every: list[Reader]) -> Iterator[
                 yield who, Skip(begin, offset, ts_ns, OLD_OFFSET, how, again, [*found, claim])
 
 
-def read_until(now: list[Reader], slot: int, offset: int, end: Times) -> int | None:
-    """How far a group had come before a slot, if it goes on at a later offset since then. What the log did not have yet
+def read_until(now: list[Reader], slots: range, offset: int, end: Times) -> int | None:
+    """How far a group came in these slots, if it goes on at a later offset since then. What the log did not have yet
     was asked for and rejected.
     """
-    before = [asked for one in now for at, asked in one.times if at < slot and asked <= greatest(end, at)]
-    after = [least for one in now for at, least in by_slot(one.claims, lowest=True) if at >= slot]
-    begin = max(before, default=None)
-    return begin if begin is not None and after and begin < offset <= min(after) else None
+    asked = [each for one in now for each in one.times if each[0] < slots.stop and each[1] <= greatest(end, each[0])]
+    after = [least for one in now for at, least in by_slot(one.claims, lowest=True) if at >= slots.stop]
+    if not after or all(at not in slots for at, _ in asked):
+        return None
+    begin = max(each for _, each in asked)
+    return begin if begin < offset <= min(after) else None
 
 
 def never_read(log: Log, partition: int) -> dict[Who, Skip]:
@@ -516,14 +522,15 @@ class Begin(NamedTuple):
 def begins_at(log: Log, mine: list[Reader]) -> Begin | None:
     """None for a client that was seen to ask for nothing, or by name only so soon that it may have asked for the former
     topic. In the slot of the birth, what the former topic is asked for by name is not lower than before, so that the
-    least is never too high; nor does it count where the new one is known not to have it yet.
+    least is never too high; of what the new one is known not to have had yet the greatest counts.
     """
     born = log.born_ns // SLOT_NS
     end = [(slot, offset) for slot, offset in log.end(mine[0].claims[0]["partition"]) if slot == born]
     current = [one for one in mine if log.is_now(one) and one.lowest is not None]
     named = [one for one in mine if one.topic_id in {None, ZERO}]
-    since = [each for one in named for each in by_slot(one.claims, lowest=True)
-             if each[0] > born or (each[0] == born and not (end and each[1] > greatest(end)))]  # fmt: skip
+    asked = greatest([each for one in named for each in one.times if each[0] == born])
+    since = [(slot, asked if slot == born and end and offset > greatest(end) else offset)
+             for one in named for slot, offset in by_slot(one.claims, lowest=True) if slot >= born]  # fmt: skip
     after = [slot for slot, _ in since if slot > born]
     unsure = any(one.first[0] // SLOT_NS == born for one in named if read_before(one, log, log.born_ns))
     if not current and (unsure or not after):
@@ -571,16 +578,20 @@ def of_range(log: Log, partition: int, every: list[Reader]) -> Iterator[tuple[Wh
         for second, offset in sorted(gone.items()):
             until = min((later for later in gone if later > second), default=second + RESET_S + 1)
             end = max((answers[at] for at in answers if second <= at < min(until, second + RESET_S + 1)), default=0)
-            if 0 < offset < end <= highest and not goes_on((o for o in every if o.who == who), second, offset, end):
+            mine = [one for one in every if one.who == who]
+            if 0 < offset < end <= highest and not goes_on(mine, second, range(offset, end), log):
                 ts_ns = max(second * SECOND_NS, claims[0].first.ts_ns)
                 yield who, Skip(offset, end, ts_ns, DELETED, {"retention": "deleted"}, 0, claims)
 
 
-def goes_on(mine: Iterable[Reader], second: int, offset: int, end: int) -> bool:
-    """Whether a reader was granted what it had missed after all: a log that was created again has grown until there."""
+def goes_on(mine: list[Reader], second: int, gone: range, log: Log) -> bool:
+    """Whether a reader was granted what it had missed after all: a log that was created again, or fell back, has grown
+    until there. In the slot of the rejection it may have been granted that before, unless it came no further.
+    """
     slot = second * SECOND_NS // SLOT_NS
-    every = (one for each in mine for one in by_slot(each.claims, lowest=True))
-    return any(at >= slot and offset <= least < end for at, least in every)
+    grew = bool(log.born_ns) or greatest([each for one in mine for each in one.times if each[0] == slot]) < gone.stop
+    every = (each for one in mine for each in by_slot(one.claims, lowest=True))
+    return any((at > slot or (at == slot and grew)) and least in gone for at, least in every)
 
 
 def by_second(claims: Iterable[Claim]) -> dict[int, int]:

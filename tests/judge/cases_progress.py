@@ -363,6 +363,82 @@ def grp010_cannot_know__started_again_within_the_same_seconds(lab):
     started_again(lab, 33, at=62)
 
 
+def grp010_near_miss__started_again_soon_where_it_never_was(lab):
+    """In the slot after the birth."""
+    started_again(lab, 2, at=53, until=50)
+
+
+def loaded_again(lab, steps, *, at=60, again=120):
+    """The new topic is loaded with as many records: a job reads all of them, commits, leaves, and is started again."""
+    recreated(lab)
+    process(lab, 1, 1, until=34)
+    fetches(lab, follows(1, 34))
+    commits(lab, [20, 33], [20, 33])
+    talk = process(lab, at, 2)
+    fetches(lab, steps, ID_2, talk=talk)
+    commits(lab, [at + 2], [33], talk=talk)
+    leaves(talk, at + 3)
+    process(lab, again, 3, until=again + 20)
+    fetches_offset(lab, again + 1, 33)
+    fetches(lab, [(again + 2 + n, 33 + n, 60 + n) for n in range(15)], ID_2)
+
+
+def grp010_near_miss__as_many_records_in_one_response(lab):
+    loaded_again(lab, [(61, 0, 33)])
+
+
+def grp010_near_miss__as_many_records_in_two_responses(lab):
+    loaded_again(lab, [(61, 0, 33), (61.5, 20, 33)])
+
+
+def grp010_near_miss__as_many_records_as_soon_as_the_topic_is_there(lab):
+    """In the slot of the birth it is not known whether it committed before it read."""
+    loaded_again(lab, [(42, 0, 33), (43, 20, 33)], at=41, again=70)
+
+
+def grp010_near_miss__started_again_where_a_tool_set_it(lab):
+    """That is where the group was in the former topic, too."""
+    admin = lab.talk(client_id="adminclient-1", host="10.0.0.50")
+    commits(lab, [75], [33], talk=admin)
+    started_again(lab, 33)
+
+
+def grp010_near_miss__works_for_a_minute_on_what_it_got(lab):
+    started_again(lab, 33, at=112, until=110)
+    commits(lab, [105], [33])
+
+
+def grp010_fires__the_log_deleted_its_offset_in_one_slot(lab):
+    """It was granted that offset, where nothing was yet, seconds before."""
+    listed(lab, 0, ID_1)
+    talk = fetches(lab, [*follows(1, 20), (60, 20, 20), (61, 20, 20), (63, 20, 500, OUT_OF_RANGE)])
+    lists_offset(lab, 63.5, 400, -2)
+    fetches(lab, [(64 + n, 400 + n, 500) for n in range(9)], talk=talk)
+    (found,) = lab.findings("GRP010")
+    assert found["count"] == 380
+
+
+def grp010_near_miss__a_log_that_fell_back_grows_to_its_offset(lab):
+    """After an unclean election."""
+    listed(lab, 0, ID_1)
+    talk = fetches(lab, [*follows(1, 34), (51, 33, 20, OUT_OF_RANGE)])
+    lists_offset(lab, 52, 40, -1)
+    fetches(lab, [(53 + n, 33 + n, 60 + n) for n in range(20)], talk=talk)
+
+
+def grp010_fires__by_name_while_the_new_one_grows(lab):
+    """In the slot of the birth others were answered before it had grown: not more than it may have left out counts."""
+    listed(lab, 0, ID_1)
+    lab.deleted(34, "songs", ID_1)
+    listed(lab, 35, ID_2)
+    talk = fetches(lab, follows(1, 34), "songs", version=12)
+    fetches(lab, [(35.5 + n / 10, n, 20) for n in range(8)], ID_2, client_id="other", host="10.0.0.8")
+    steps = [(38, 33, 90), *((50 + n, 53 + n, 90 + n) for n in range(20))]
+    fetches(lab, steps, "songs", version=12, talk=talk)
+    (found,) = lab.findings("GRP010")
+    assert found["count"] == 33
+
+
 def grp010_near_miss(lab):
     """It begins at the first record."""
     recreated(lab)
