@@ -491,8 +491,7 @@ def fell_silent(errors: Collection[Claim], silence: Silence, group: Group, conte
         ended_by = {code for claim in claims for code, run in errors_of(claim) if run.last_ns == wrote.last_ns}
         if not ended_by or ended_by & NO_OUTCOME:
             continue
-        came_back = len(topics.topic_of(topic, group, context).histories) > 1
-        elsewhere = SENT_ELSEWHERE | NOT_THERE if came_back else SENT_ELSEWHERE
+        elsewhere = SENT_ELSEWHERE | NOT_THERE if came_back(topic, claims, group, context) else SENT_ELSEWHERE
         if ended_by <= elsewhere and captured_brokers(group, context) is None:
             continue  # it may write on at a broker that was not captured
         words = {
@@ -515,6 +514,14 @@ def fell_silent(errors: Collection[Claim], silence: Silence, group: Group, conte
             words["hurt_host"] = claims[0]["host"]
         key, kind = (claims[0]["client_id"] or "", claims[0]["host"], topic), "anomaly" if after else None
         yield resting_on(claims, *key, **about, kind=kind, words=words)
+
+
+def came_back(topic: str, claims: list[Claim], group: Group, context: CheckContext) -> bool:
+    """Whether a topic has another ID since a client's last write that was granted: that may have another leader."""
+    born_ns = max(topics.topic_of(topic, group, context).births_ns[1:], default=0)
+    client = "client", claims[0]["client_id"] or "", claims[0]["host"]
+    granted = [*claims, *successes(claims, client, group, context)]
+    return born_ns > max((run.last_ns for claim in granted for run in claim.outcomes.runs({SUCCESS})), default=0)
 
 
 NOT_THERE = frozenset({3, 100})

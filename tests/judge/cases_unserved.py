@@ -402,6 +402,15 @@ def cli005_cannot_know__a_topic_that_comes_back_at_a_broker_not_captured(lab):
     writer(lab)
 
 
+def cli005_fires__a_topic_that_came_back_is_deleted_later(lab):
+    """It wrote to the new one for a minute, at the broker that was captured."""
+    lab.metadata(0, [("songs", ID_1)], brokers={B1: 1, B2: 2})
+    lab.deleted(3, "songs", ID_1)
+    lab.metadata(5, [("songs", ID_2)], brokers={B1: 1, B2: 2})
+    lab.deleted(59.5, "songs", ID_2)
+    writer(lab)
+
+
 def cli005_cannot_know(lab):
     """The capture ends soon after the error."""
     writer(lab)
