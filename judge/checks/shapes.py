@@ -306,9 +306,9 @@ def seen_whole(
     until_ns: int | None = None,
 ) -> bool:
     """Whether all requests of a client to these endpoints, and the responses, are in the capture, of connections that
-    were there at a time or later; not of those that began when a wait was over. After one gap, one undecoded message or
-    a beginning that was not captured, nothing counts as missing. A connection whose client is unknown may be any
-    client's.
+    were there at a time or later; not of short ones that began when a wait was over. After one gap, one undecoded
+    message or a beginning that was not captured, nothing counts as missing. A connection whose client is unknown may be
+    any client's.
     """
     every = sorted(endpoints)
     return not any(
@@ -380,6 +380,11 @@ def all_begun(client_id: str | None, host: str, endpoint: str, group: Group, con
     return CONTINUED not in partly(client_id, host, endpoint, group, context)
 
 
+def is_used(link: Claim) -> bool:
+    """Whether connections, of which not everything is known, have packets for longer than a handshake takes."""
+    return link.last.ts_ns - link.first.ts_ns >= SLOT_NS
+
+
 def partly(
     client_id: str | None,
     host: str,
@@ -391,7 +396,7 @@ def partly(
     until_ns: int | None = None,
 ) -> set[str]:
     """Why not everything is known of the connections that are, or may be, a client's. Open ones end within a minute
-    more.
+    more. One that began when a wait was over, and goes on, may be where the client works again.
     """
     return {
         claim["what"]
@@ -399,7 +404,7 @@ def partly(
         if claim["host"] == host
         and (claim["anybodys"] or claim["client_id"] == client_id)
         and claim.last.ts_ns + MINUTE_NS * bool(claim.peak.get("open")) >= since_ns
-        and (until_ns is None or claim.first.ts_ns < until_ns)
+        and (until_ns is None or claim.first.ts_ns < until_ns or is_used(claim))
     }
 
 

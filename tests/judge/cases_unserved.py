@@ -701,6 +701,23 @@ def cli008_cannot_know__a_connection_of_which_nothing_is_known(lab):
     begins(lab, 20)
 
 
+def works_unread(lab, at):
+    """A connection that begins then, of which no byte could be read, and that is used for minutes."""
+    begins(lab, at)
+    lab.talks[-1].last_packet = 590
+    lab.talks[-1].facts |= {"payload_bytes": 900_000, "unseen_request_bytes": 400_000, "unseen_response_bytes": 500_000}
+    for second in range(120, 600, 20):
+        for server in (B1, B2):
+            lab.metadata(second, server=server, brokers={B1: 1, B2: 2}, talk=lab.talk(server, "other", "10.0.0.8"))
+    lab.until = 600
+
+
+def cli008_cannot_know__a_later_connection_that_is_used(lab):
+    """It was started again."""
+    finds_its_coordinator(lab)
+    works_unread(lab, 45)
+
+
 def cli008_fires__a_connection_begins_as_the_capture_ends(lab):
     finds_its_coordinator(lab)
     begins(lab, 119)
@@ -1013,6 +1030,11 @@ def cli010_near_miss__its_fetch_is_granted_later(lab):
 
 def cli010_cannot_know__its_fetches_may_be_missing(lab):
     is_denied(lab, unseen_request_bytes=300)
+
+
+def cli010_cannot_know__a_later_connection_that_is_used(lab):
+    is_denied(lab)
+    works_unread(lab, 45)
 
 
 def cli010_fires__a_connection_begins_as_the_capture_ends(lab):
