@@ -351,10 +351,9 @@ def asks_for_brokers_only(subject: Subject, group: Group, context: CheckContext)
         return
     is_one = not in_reach and len({broker for broker, _ in known}) == 1
     everywhere = seen_everywhere(subject, first_ns, group, context, until_ns=last_ns)
-    has_names = not all(is_literal(address) for _, address in known)
-    if not (is_one or everywhere or (has_names and seeks_all_the_time(mine))):
+    if not (is_one or everywhere or (has_a_lost_name(known, group, context) and seeks_all_the_time(mine))):
         return
-    addresses = sorted(address for _, address in known)
+    addresses = sorted(address for broker, address in known if not reached(address, broker, group, context))
     them = f"brokers advertise {and_list(addresses[:MOST_ADDRESSES])}"
     words = {
         "client": mine[0]["client_id"] or "a client without an ID",
@@ -364,6 +363,16 @@ def asks_for_brokers_only(subject: Subject, group: Group, context: CheckContext)
         "lacks": f", {count:,} times; {'perhaps no such partition' if in_reach else them}",
     }
     yield resting_on(mine, client_id, host, client_ids=(mine[0]["client_id"],), first_ns=first_ns, words=words)
+
+
+def has_a_lost_name(known: set[tuple[int, str]], group: Group, context: CheckContext) -> bool:
+    """Whether a broker has a host name for these clients, and all brokers were captured, if by other addresses. One
+    that was not may be asked for the offsets of a group each second, as by a monitor.
+    """
+    captured = {broker for broker, address in known_addresses(None, group, context)
+                if endpoints_of(address, broker, group, context)}  # fmt: skip
+    named = any(not is_literal(address) for _, address in known)
+    return named and all(broker in captured for broker, _ in known)
 
 
 def is_producer(claim: Claim) -> bool:

@@ -847,11 +847,12 @@ def cli008_cannot_know__whether_the_producer_wrote(lab):
     has_a_producer_id(lab, gaps=((ns(30), 0, 900),), unseen_request_bytes=900)
 
 
-def seeks(lab, times, name="kafka-9.example"):
-    """Its coordinator has a host name, which is not found; another broker is reached."""
-    brokers = {"10.0.0.1:9092": 1, f"{name}:9092": 2}
+def seeks(lab, times, name="kafka-9.example", *, captured=True):
+    """Its coordinator has a host name, which is not found; another broker is reached. Others have addresses of both."""
+    brokers = {B1: 1, B2: 2} if captured else {B1: 1, f"{name}:9092": 2}
     for at in range(0, 120, 20):
-        lab.metadata(at, brokers=brokers, talk=lab.talk(client_id="other", host="10.0.0.8"))
+        for server in (B1, B2) if captured else (B1,):
+            lab.metadata(at, server=server, brokers=brokers, talk=lab.talk(server, "other", "10.0.0.8"))
     talk = greet(lab.talk(client_id="app", host="10.0.0.7"), 0)
     listed = [{"nodeId": 1, "host": "10.0.0.1", "port": 9092}, {"nodeId": 2, "host": name, "port": 9092}]
     answer = {"brokers": listed, "clusterId": CLUSTER, "topics": [{"name": "orders", "topicId": ID_1}]}
@@ -863,13 +864,18 @@ def seeks(lab, times, name="kafka-9.example"):
 
 
 def cli008_fires__asks_for_its_coordinator_all_the_time(lab):
-    """librdkafka, once a second; what it did with a broker that was not captured would need no such request."""
+    """librdkafka, once a second."""
     seeks(lab, range(2, 120))
 
 
 def cli008_cannot_know__a_monitor_whose_coordinator_was_not_captured(lab):
     """It may ask that for the offsets of a group each second."""
     seeks(lab, range(2, 120), name="192.168.7.7")
+
+
+def cli008_cannot_know__a_monitor_of_a_cluster_of_which_one_broker_was_captured(lab):
+    """Brokers of Kubernetes have host names. What it asks the coordinator for the captured broker does not see."""
+    seeks(lab, range(2, 120), name="kafka-2.kafka.svc", captured=False)
 
 
 def cli008_near_miss__a_tool_that_looks_at_many_groups(lab):
