@@ -227,7 +227,8 @@ def controller_as_bootstrap(subject: Subject, group: Group, context: CheckContex
         yield resting_on(asked, *subject[1:], endpoint, **about, words=words)
 
 
-def ends_before_its_work(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+def gets_nowhere(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """A client that ends before any work (CLI008)."""
     found = [*ends_at_its_coordinator(subject, group, context)]
     found = found or [*asks_for_brokers_only(subject, group, context)]
     found = found or [*refused_by_all_brokers(subject, group, context)]

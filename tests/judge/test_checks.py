@@ -24,6 +24,7 @@ from tests.judge import (
     cases_topic_ids,
     cases_transactions,
     cases_unauthenticated_hosts,
+    cases_unreached_brokers,
     cases_unserved,
     cases_versions,
     cases_wire,
@@ -43,6 +44,7 @@ MODULES = (
     cases_agreement, cases_quorum, cases_wire, cases_refined, cases_unauthenticated_hosts, cases_lives,
     cases_unserved, cases_progress, cases_log_ends, cases_forwarding, cases_transactions,
     cases_reassignments, cases_storms, cases_new_partitions,
+    cases_unreached_brokers,
 )  # fmt: skip
 KINDS = ("fires", "near_miss", "cannot_know")
 CASES = {
