@@ -113,7 +113,7 @@ def equal(findings: Iterable[Finding], place: Callable[[Finding], Key]) -> list[
     groups = [[one] for one in by_time(findings)]
     groups = together(groups, lambda one: (place(one), one.client_ids, stated(one, statement(one.code) | SPEAKS)))
     groups = together(groups, lambda one: (place(one)[:-1], one.topic, one.topic_ids, stated(one, statement(one.code))))
-    groups = by_several_apis(at_several_servers(groups, place), place)
+    groups = together(at_several_servers(groups, place), lambda one: rejected_alike(one, place))
     counts = Counter(place(group[0])[:-1] for group in groups)
     too_many = [group for group in groups if counts[place(group[0])[:-1]] > MOST_SEPARATE]
     others = [group for group in groups if counts[place(group[0])[:-1]] <= MOST_SEPARATE]
@@ -141,17 +141,13 @@ def at_several_servers(groups: Iterable[list[Finding]], place: Callable[[Finding
     return list(map(by_time, found.values()))
 
 
-def by_several_apis(groups: Iterable[list[Finding]], place: Callable[[Finding], Key]) -> list[list[Finding]]:
-    """Groups about one client and the same errors that differ in what was asked for, as one: a client has one fault
-    that rejects it wherever it asks.
+def rejected_alike(one: Finding, place: Callable[[Finding], Key]) -> Key:
+    """What findings about one client and the same errors have in common, whatever it asked for: it has one fault, which
+    rejects it wherever it asks.
     """
-    found: dict[Key, list[Finding]] = {}
-    for group in groups:
-        first, errors = group[0], stated(group[0], ERRORS)
-        about = (place(first)[:-1], first.client_ids, stated(first, ABOUT), errors)
-        alike = first.client_ids and errors and "api" in first.words
-        found.setdefault(about if alike else (first.id,), []).extend(group)
-    return list(map(by_time, found.values()))
+    errors = stated(one, ERRORS)
+    alike = one.client_ids and errors and "api" in one.words
+    return (place(one)[:-1], one.client_ids, stated(one, ABOUT), errors) if alike else (one.id,)
 
 
 def sentence(finding: Finding, more: int, following: int, *, dated: bool) -> str:

@@ -47,7 +47,7 @@ def constraints(target: Path, *sets: str) -> Path:
 
 
 def index() -> list[str]:
-    """The index that pip asks, where it is told of one: uv has a configuration of its own."""
+    """The index that pip is configured to ask, if any: uv has a configuration of its own."""
     words = [sys.executable, "-m", "pip", "config", "get", "global.index-url"]
     printed = subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip()
     url = os.environ.get("PIP_INDEX_URL") or printed

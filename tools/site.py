@@ -1,7 +1,7 @@
 """Builds the documentation as a site: `python -m tools.site` (make site) writes build/site, for any web server.
 
-Knows: Material for MkDocs, in an environment of its own (build/site-environment, by requirements.lock), and what it is
-told. Refuses to know what the pages say (`tools/site_pages.py`).
+Knows: Material for MkDocs, in an environment of its own (build/site-environment, by requirements.lock), and its
+configuration. Refuses to know what the pages say (`tools/site_pages.py`).
 Rule: a link that leads nowhere, or any other warning, is an error; the finished pages load nothing from elsewhere, and
 no address of a project's is made up: those in `[project.urls]` of pyproject.toml are used, and there may be none.
 """

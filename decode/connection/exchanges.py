@@ -208,9 +208,8 @@ class Exchanges:
             replace(
                 piece,
                 connections=tuple(
-                    one if first[number] == place else replace(one, over=False)
-                    for number in numbers.tolist()
-                    for one in (self.connections[number],)
+                    self.connections[n] if first[n] == place else replace(self.connections[n], over=False)
+                    for n in numbers.tolist()
                 ),
                 connection=np.searchsorted(numbers, piece.connection).astype(np.int32),
             )

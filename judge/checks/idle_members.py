@@ -99,9 +99,7 @@ def patient(
         last_ns = max((since_ns for _, since_ns in mine), default=0)
         for held, own_ns in mine:
             polls = polls_on(held, last_ns, logs, group, context)
-            fetched = (
-                rejected_with(held, group, context) is not None
-            )  # by itself, so that no other client does it for it
+            fetched = rejected_with(held, group, context) is not None  # itself: no other client does it for it
             alone = polls or fetched or len(own) == len(clients)
             since_ns = own_ns if alone else idle_since_ns(held, subject, clients, group, context)
             yield held, since_ns, patience_ns(held, since_ns, group, context, polls=polls)

@@ -351,8 +351,11 @@ def asks_for_brokers_only(subject: Subject, group: Group, context: CheckContext)
     if in_reach and not (tries or any(is_producer(claim) for claim in found)):
         return
     is_one = not in_reach and len({broker for broker, _ in known}) == 1
-    everywhere = seen_everywhere(subject, first_ns, group, context, until_ns=last_ns)
-    if not (is_one or everywhere or (has_a_lost_name(known, group, context) and seeks_all_the_time(mine))):
+    if not (
+        is_one
+        or seen_everywhere(subject, first_ns, group, context, until_ns=last_ns)
+        or (has_a_lost_name(known, group, context) and seeks_all_the_time(mine))
+    ):
         return
     addresses = sorted(address for broker, address in known if not reached(address, broker, group, context))
     them = f"brokers advertise {and_list(addresses[:MOST_ADDRESSES])}"

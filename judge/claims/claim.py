@@ -287,7 +287,7 @@ def unpack(blob: bytes) -> list[Claim]:
 def share_texts(seen: list[list[Any]], rows: list[list[Any]]) -> None:
     """One text for all that are equal: there are tens of thousands of connections, and each is unpacked by itself."""
     texts: dict[str, str] = {}
-    for one in seen:
+    for one in seen:  # a Sighting's connection, API and source
         one[1], one[2], one[5] = texts.setdefault(one[1], one[1]), sys.intern(one[2]), sys.intern(one[5])
     for row in rows:
         row[0] = sys.intern(row[0])
