@@ -4,7 +4,8 @@ States, worst first:
 - stalled: it asks and is not granted, without a success, for longer than its limit. Also if that is over.
 - in part: it works, and at least one in ten of its requests is rejected, closed or given up for so long.
 - failing: its last requests were not granted, and they are too few, or too close, to call it stalled.
-- not captured: nothing that it asked has a known outcome, or it was sent to a broker that was not captured.
+- elsewhere: its last response sent it to another broker, of those that were not captured, and it asked nothing since.
+- not captured: nothing that it asked has a known outcome.
 - working: what it asked for was granted, or too little was rejected to say otherwise.
 
 Rule: every API counts. `not_rejections.tsv` has the errors that are part of the protocol: they count if nothing behind
@@ -49,7 +50,8 @@ from wirecheck.judge.streaks import (
 )
 from wirecheck.judge.thresholds import SECOND_NS, Settings
 
-STALLED, IN_PART, FAILING, NOT_CAPTURED, WORKING = "stalled", "in part", "failing", "not captured", "working"
+STALLED, IN_PART, FAILING = "stalled", "in part", "failing"
+ELSEWHERE, NOT_CAPTURED, WORKING = "elsewhere", "not captured", "working"
 STEPS: Mapping[str, tuple[str, ...]] = {
     "versions": ("ApiVersions",),
     "login": ("SaslHandshake", "SaslAuthenticate"),
@@ -261,11 +263,25 @@ def activity(
     found: tuple[str, Streak | None] = WORKING, None
     if any(map(is_bad, outcomes.codes())):
         found = worst(api, outcomes, granted_by, settings, elsewhere=elsewhere)
-        if elsewhere and found[0] == WORKING and outcomes.codes() <= UNKNOWN | SENT_ELSEWHERE:
-            found = NOT_CAPTURED, None
+        sent = sent_elsewhere(outcomes) if elsewhere and found[0] == WORKING else None
+        found = (ELSEWHERE, sent) if sent is not None else found
     elif outcomes.codes() <= UNKNOWN - {STEP}:
         found = NOT_CAPTURED, None
     return Activity(first["client_id"] or None, first["host"], api, claims, outcomes, *found)
+
+
+def sent_elsewhere(outcomes: Outcomes) -> Streak | None:
+    """The last answers, if they send the client to another broker, and it asks this one nothing more."""
+    sent = outcomes.runs(SENT_ELSEWHERE)
+    others_ns = max((run.last_ns for run in outcomes.runs(outcomes.codes() - SENT_ELSEWHERE - UNKNOWN)), default=0)
+    last = [run for run in sent if run.last_ns > others_ns]
+    unknown_ns = max((run.last_ns for run in outcomes.runs(UNKNOWN)), default=0)
+    if not last or (others_ns and unknown_ns > max(run.last_ns for run in last)):
+        return None
+    first_ns = max(others_ns, min(run.first_ns for run in last))
+    last_ns = max(run.last_ns for run in last)
+    errors = tuple(sorted(SENT_ELSEWHERE & outcomes.codes()))
+    return Streak(sum(run.count for run in last), first_ns, last_ns, errors)
 
 
 def worst(

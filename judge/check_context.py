@@ -135,11 +135,13 @@ class CheckContext:
 
     def stated_by(self, kind: str, endpoint: str) -> list[Claim]:
         """One kind of claims about servers, in any cluster, of one endpoint."""
-        place = ("endpoint", kind)
+        return self.anywhere("endpoint", kind, "server").get((endpoint,), [])
+
+    def anywhere(self, fields: str, kind: str, *subject: str) -> dict[Key, list[Claim]]:
+        """One kind of claims about a subject, in any cluster, by fields of their keys."""
+        place = (fields, kind, subject)
         found = self.indexes.get(place)
-        if found is None:
-            found = self.index(place, self.ledger.claims(kind, "server"), "endpoint")
-        return found.get((endpoint,), [])
+        return self.index(place, self.ledger.claims(kind, *subject), fields) if found is None else found
 
     def index(self, place: tuple[Any, ...], claims: list[Claim], fields: str) -> dict[Key, list[Claim]]:
         if place not in self.indexes:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from wirecheck.client_ids import is_of_node
-from wirecheck.judge.activity_states import COORDINATOR, FAILING, IN_PART, NOT_CAPTURED, STALLED, WORKING
+from wirecheck.judge.activity_states import COORDINATOR, ELSEWHERE, FAILING, IN_PART, NOT_CAPTURED, STALLED, WORKING
 from wirecheck.judge.checks import declaration
 from wirecheck.judge.checks.listed_checks import check_of
 from wirecheck.judge.results.finding import DOUBTED
@@ -21,11 +21,13 @@ from wirecheck.story.verdict import PARTIAL_S, CardEntry, Finding, Harm, Mark, M
 from wirecheck.wording import and_list, plural
 
 IN_DOUBT, SKIPPED = "in doubt", "skipped"
+LEFT, LOST = "left", "lost"
+"""It closed its last connection; a server closed it."""
 AWAY = "agent_away_seconds"
 """The measure of times in which an agent was not there."""
 GREETING = "versions"
 """The step that any server grants to anybody."""
-STATES = (STALLED, IN_PART, SKIPPED, FAILING, IN_DOUBT, NOT_CAPTURED, WORKING)
+STATES = (STALLED, IN_PART, SKIPPED, FAILING, IN_DOUBT, NOT_CAPTURED, ELSEWHERE, LOST, LEFT, WORKING)
 """Of a client, worst first."""
 MARK_SIGNS: Mapping[MarkKind, str] = {"violation": "\u2717", "anomaly": "!", "visibility": "?", "clear": "\u2713"}
 Key = tuple[str | None, str | None]
@@ -48,8 +50,24 @@ def with_states(
     hosts = Counter(one.client_id for one in every)
     anywhere = {one.client_id: worst.get((one.client_id, "")) for one in every if hosts[one.client_id] == 1}
     return tuple(
-        replace(one, work=worst.get(one.key) or anywhere.get(one.client_id) or doubt(one, doubted)) for one in every
+        replace(
+            one, work=worst_of(worst.get(one.key) or anywhere.get(one.client_id), doubt(one, doubted), at_rest(one))
+        )
+        for one in every
     )
+
+
+def worst_of(*known: ClientState | None) -> ClientState:
+    return min(filter(None, known), key=lambda one: STATES.index(one.state))
+
+
+def at_rest(client: Client) -> ClientState:
+    """Of a client that nothing is known against."""
+    if client.closed_ns is None:
+        return ClientState(WORKING, None, "")
+    if client.closed_by == "server":
+        return ClientState(LOST, client.closed_ns, "the server closed its last connection")
+    return ClientState(LEFT, client.closed_ns, "closed its last connection")
 
 
 def states(
@@ -72,11 +90,19 @@ def states(
             )
     for key, every in by_client.items():
         if all(one.state == NOT_CAPTURED for one in every):
-            sent = any(one.rejected for one in every)
-            how = "sent to a broker that was not captured" if sent else "no response was captured"
-            yield key, ClientState(NOT_CAPTURED, None, how)
+            yield key, ClientState(NOT_CAPTURED, None, "no response was captured")
+        elif sent := moved_away(every):
+            first = min(sent, key=lambda one: one.since_ns or 0)
+            yield key, ClientState(ELSEWHERE, first.since_ns, f"{first.api}: sent to a broker that was not captured")
         elif not any(one.granted for one in every if one.step != GREETING):
             yield from never_granted(key, every)
+
+
+def moved_away(every: Iterable[Activity]) -> list[Activity]:
+    """What a client needs, if it does nothing more of it at the brokers that were captured."""
+    needed = [one for one in every if one.step in {"reads", "writes"} and one.state != NOT_CAPTURED]
+    needed = needed or [one for one in every if one.is_work and one.step != GREETING and one.state != NOT_CAPTURED]
+    return needed if needed and all(one.state == ELSEWHERE for one in needed) else []
 
 
 def never_granted(key: Key, every: Iterable[Activity]) -> Iterator[tuple[Key, ClientState]]:
@@ -113,10 +139,10 @@ def activities_of(harm: Harm, by_client: Mapping[Key, Sequence[Activity]]) -> It
             yield from every
 
 
-def doubt(client: Client, doubted: Mapping[str, Finding]) -> ClientState:
+def doubt(client: Client, doubted: Mapping[str, Finding]) -> ClientState | None:
     finding = doubted.get(client.client_id or "")
     if finding is None:
-        return ClientState(WORKING, None, "")
+        return None
     return ClientState(IN_DOUBT, finding.first_ns, finding.code)
 
 
@@ -184,13 +210,17 @@ def work(result: Verdict) -> Mark:
     clients = [one for one in result.clients if one.is_counted]
     expected = {one.client for entry in result.entries if entry.expected for one in entry.card.harm.clients}
     counts = Counter(one.work.state for one in clients if one.work is not None and one.key not in expected)
-    nodes, rest = stalled_nodes(result), [*uncaptured(result.clusters), *unread(result.coverage)]
+    away = [f"{plural(counts[ELSEWHERE], 'client')} went on at brokers that were not captured"]
+    seen = [*uncaptured(result.clusters), *unread(result.coverage)]
+    nodes, rest = stalled_nodes(result), [*(away if counts[ELSEWHERE] else []), *seen]
     if not clients:
         return Mark("anomaly" if nodes else "visibility", " \u00b7 ".join(["no client was read", *nodes, *rest]))
     kind: MarkKind = worst_kind(result, of_work=True)
     if counts[STALLED] or counts[IN_PART] or any(entry.card.harm.clients for entry in unexpected(result)):
         kind = "violation"
-    elif kind == "clear" and (counts[FAILING] or counts[IN_DOUBT] or not counts[WORKING]):
+    elif kind == "clear" and (
+        counts[FAILING] or counts[IN_DOUBT] or not (counts[WORKING] + counts[LEFT] + counts[LOST])
+    ):
         kind = "visibility"
     works = kind == "clear"
     if nodes and kind in {"clear", "visibility"}:

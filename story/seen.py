@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from wirecheck.client_ids import is_of_node
 from wirecheck.document import SPREAD, left_out, of_row
-from wirecheck.judge.activity_states import IN_PART, NOT_CAPTURED, STALLED
+from wirecheck.judge.activity_states import ELSEWHERE, IN_PART, NOT_CAPTURED, STALLED
 from wirecheck.wording import NS_PER_S, and_list, plural, rfc3339
 
 TopicState = Literal["current", "replaced", "deleted", "former", "unresolved"]
@@ -254,7 +254,7 @@ class ClientState:
     """Whether a client gets its work done: the worst of its activities."""
 
     state: str
-    """stalled, in part, skipped, failing, in doubt, not captured or working."""
+    """stalled, in part, skipped, failing, in doubt, not captured, elsewhere, lost, left or working."""
     since_ns: int | None
     """When the first request or response was seen that makes the state; None for working and not captured."""
     how: str
@@ -278,7 +278,7 @@ class Activity(Lasting):
     writes, commits or administration.
     """
     state: str
-    """stalled, in part, failing, not captured or working."""
+    """stalled, in part, failing, elsewhere, not captured or working."""
     since_ns: int | None
     """When the first request or response was seen that makes the state; None for working and not captured."""
     until_ns: int | None
@@ -473,6 +473,10 @@ class Client(Lasting):
     """
     principals: tuple[str, ...] = ()
     """Who it is, such as `User:alice`: from its SASL login, or as a broker stated it when it forwarded its requests."""
+    closed_ns: int | None = None
+    """When its last connection was closed; None while one is open, or if that is not known."""
+    closed_by: str | None = None
+    """client or server."""
     work: ClientState | None = field(default=None, metadata=SPREAD)
     """Whether it gets its work done; None in tables of an earlier release."""
     between_brokers: bool | None = left_out(None)
@@ -506,7 +510,7 @@ class Client(Lasting):
     @property
     def is_counted(self) -> bool:
         """Nodes' own clients, and parties that were never granted anything, are in no count, unless they are hurt."""
-        known = self.work is not None and self.work.state in {STALLED, IN_PART, NOT_CAPTURED}
+        known = self.work is not None and self.work.state in {STALLED, IN_PART, NOT_CAPTURED, ELSEWHERE}
         return not is_of_node(self.client_id) and (bool(self.granted) or known)
 
 

@@ -80,6 +80,7 @@ TIMES = {
     "to_ns": "to",
     "deleted_ns": "deleted",
     "created_ns": "created",
+    "closed_ns": "closed",
 }
 """Fields in nanoseconds since 1970, and what JSON and CSV call them."""
 

@@ -604,8 +604,41 @@ def connections_that_are_over(subject: Subject, context: CheckContext) -> list[C
     _, client_id, host = subject
     hashed = hash_of(client_id)
     asked = context.ledger.claims("client", *subject)
-    found = (claim for one in asked for claim in context.ledger.claims("connected", "link", one["endpoint"]))
-    return [one for one in found if (one["host"], one["client_hash"]) == (host, hashed)]
+    found: list[Claim] = []
+    for endpoint in dict.fromkeys(one["endpoint"] for one in asked):
+        found += context.anywhere("host client_hash", "connected", "link", endpoint).get((host, hashed), ())
+    return found
+
+
+class LastClose(NamedTuple):
+    """How the last connection of a client ended."""
+
+    ns: int
+    by: str
+    """client or server."""
+
+
+def last_close(client: Subject, context: CheckContext) -> LastClose | None:
+    """If each connection with requests of the client was closed after the last of them. One of which its client ID or
+    its port was not kept may be open. A close is no news of a client: it is looked at again later.
+    """
+    seen_ns = max(one.last.ts_ns for one in context.ledger.claims("client", *client))
+    context.passed(context.watermark_ns + max(MINUTE_NS, context.watermark_ns - seen_ns))
+    over = connections_that_are_over(client, context)
+    closed_ns: dict[tuple[str, Part], int] = {}
+    for one in over:
+        for port in one.outcomes.parts({SUCCESS}):
+            last_ns = max(run.last_ns for run in one.outcomes.runs({SUCCESS}, port))
+            closed_ns[one["endpoint"], port] = last_ns
+    if not closed_ns:
+        return None
+    for one in context.ledger.claims("activity", *client):
+        for port in one.outcomes.parts(one.outcomes.codes()):
+            last_ns = max(run.last_ns for run in one.outcomes.runs(part=port))
+            if port == OTHERS or closed_ns.get((one["endpoint"], port), 0) < last_ns:
+                return None
+    end_ns = max(closed_ns.values())
+    return LastClose(end_ns, "client" if any(one.peak.get("by_client") == end_ns for one in over) else "server")
 
 
 def lives_on(client: Subject, until_ns: int, context: CheckContext) -> bool:

@@ -33,6 +33,7 @@ from wirecheck.judge.checks.outages import (
     works,
 )
 from wirecheck.judge.checks.shapes import gathered, known_addresses, with_former, with_unseen
+from wirecheck.judge.checks.unserved import last_close
 from wirecheck.judge.checks.versions import version_rejected
 from wirecheck.judge.claims.claim import ZERO, Claim, Subject
 from wirecheck.judge.claims.outcomes import HARMLESS, OTHERS, SUCCESS, Part
@@ -81,6 +82,7 @@ def clients(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
         requests = [claim for claim in claims if claim.kind == "client"]
         if not requests:
             continue
+        end = last_close(subject, context)
         software = max((claim for claim in claims if claim.kind == "software"), key=lambda c: c.last, default=None)
         used: dict[str, set[int]] = {}
         for claim in requests:
@@ -106,6 +108,8 @@ def clients(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
             principals=principals(claims) if context.settings.principals and granted(requests) else [],
             granted=granted(requests),
             through=sorted({claim["endpoint"] for claim in requests} & context.forwarding.endpoints()),
+            closed=end.ns if end else None,
+            closed_by=end.by if end else None,
             first_seen=min(times),
             last_seen=max(times),
         )

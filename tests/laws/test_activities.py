@@ -11,6 +11,7 @@ from tests.judge.cases_progress import fetches
 from tests.judge.lab import B1, B2, B3, ID_1, Lab, exchanged, ns, open_rows
 from tests.laws.test_judge import absurd
 from wirecheck.decode.connection.exchanges import RESPONSE_UNSEEN
+from wirecheck.decode.connection.framing.recognise import hash_of_client
 from wirecheck.decode.message import decode
 from wirecheck.judge.claims.extract.extraction import claims
 from wirecheck.judge.revisions.judge import Judge
@@ -149,7 +150,7 @@ def test_who_is_sent_to_a_broker_that_was_not_captured_is_not_accused_by_its_sil
 
 @FEW
 @given(seed=SEEDS)
-def test_who_looks_for_its_coordinator_at_a_broker_and_finds_it_at_another_one_is_not_captured(seed):
+def test_who_looks_for_its_coordinator_at_a_broker_and_finds_it_at_another_one_is_elsewhere(seed):
     """While coordinators are loaded, clients ask one broker after the other; only one of these was captured."""
     dice, lab = Random(seed), Lab()
     lab.metadata(0)
@@ -157,7 +158,7 @@ def test_who_looks_for_its_coordinator_at_a_broker_and_finds_it_at_another_one_i
     for at in range(1, 1 + dice.randint(1, 4)):
         talk.ask(at, *api, {}, {"errorCode": dice.choice((14, 15, 16))})
     lab.until = 90
-    assert states(lab)["app", "10.0.0.7", api[0]] == "not captured"
+    assert states(lab)["app", "10.0.0.7", api[0]] == "elsewhere"
 
 
 @FEW
@@ -325,3 +326,48 @@ def test_who_needs_no_coordinator_to_read_is_hurt_in_part_and_any_other_is_stall
     lab.until = begin + 120
     found = states(lab)["app", "10.0.0.7", "FindCoordinator"]
     assert found == ("in part" if (step, reads) == ("", "all") else "stalled")
+
+
+@FEW
+@given(seed=SEEDS, open_one=st.booleans(), reopened=st.booleans())
+def test_a_client_is_gone_when_each_of_its_connections_is_closed_and_not_before(seed, open_one, reopened):
+    """Who closed the last of them is named; a port that is used again is another connection."""
+    dice, lab, hashed = Random(seed), Lab(), hash_of_client(b"app", 3)[0]
+    ends = sorted(dice.sample(range(10, 90), dice.randint(1, 4)))
+    for end in ends:
+        lab.metadata(0, server=B1)
+        closed = end + dice.random()
+        by = dice.choice(("client-fin", "server-fin", "client-rst", "server-rst"))
+        facts = {"over": True, "client_hash": hashed, "close_ns": ns(closed), "closed_by": by}
+        talk = lab.talk(dice.choice((B1, B2)), "app", "10.0.0.7", **facts)
+        talk.last_packet = closed
+        for at in sorted(dice.sample(range(1, 10 * end), 3)):
+            talk.ask(at / 10, *dice.choice(APIS), {}, {"errorCode": 0})
+    last_by = by.partition("-")[0]
+    if open_one or reopened:
+        again = lab.talk(B1, "app", "10.0.0.7", over=True, client_hash=hashed)
+        again.client = lab.talks[-2].client if reopened and not open_one else again.client
+        again.ask(95, *APIS[0], {}, {"errorCode": 0})
+    lab.until = 120
+    (row,) = (row for row in lab.judge()["clients"].values() if row["address"] == "10.0.0.7")
+    gone = not (open_one or reopened)
+    assert row["closed"] == (ns(closed) if gone else None)
+    assert row["closed_by"] == (last_by if gone else None)
+
+
+@FEW
+@given(seed=SEEDS, again=st.booleans(), captured=st.booleans())
+def test_who_is_sent_to_a_broker_that_was_not_captured_is_elsewhere_until_it_asks_again(seed, again, captured):
+    dice, lab = Random(seed), Lab()
+    lab.metadata(0)
+    if captured:
+        for server in (B2, B3):
+            lab.metadata(0, server=server)
+    talk, works = lab.talk(B1, "app", "10.0.0.7"), dice.choice((writes, reads))
+    works(talk, range(1, 20), 0)
+    works(talk, [20, 20.1], 0, dice.choice((5, 6, 74)))
+    if again:
+        works(talk, [40], 0)
+    lab.until = 120
+    found = {state for (_, address, _), state in states(lab).items() if address == "10.0.0.7"}
+    assert found == ({"working"} if again or captured else {"elsewhere"})

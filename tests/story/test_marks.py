@@ -69,12 +69,22 @@ def test_nothing_is_ticked_where_nothing_was_read():
 
 
 def test_states_are_listed_worst_first():
-    assert STATES == ("stalled", "in part", "skipped", "failing", "in doubt", "not captured", "working")
+    worst_first = "stalled, in part, skipped, failing, in doubt, not captured, elsewhere, lost, left, working"
+    assert ", ".join(STATES) == worst_first
 
 
 def test_a_client_without_any_rejection_works():
     (one,) = with_states(result("working").clients[:1], (), (), ())
     assert one.work == ClientState("working", None, "")
+
+
+def test_a_client_without_a_connection_has_left_or_is_lost():
+    (working,) = result("working").clients[:1]
+    (left,) = with_states([replace(working, closed_ns=7, closed_by="client")], (), (), ())
+    (lost,) = with_states([replace(working, closed_ns=7, closed_by="server")], (), (), ())
+    assert left.work == ClientState("left", 7, "closed its last connection")
+    assert lost.work == ClientState("lost", 7, "the server closed its last connection")
+    assert marks_of(replace(result("working"), clients=(left, lost))).work.mark == "clear", "what it did was granted"
 
 
 def test_harm_without_an_address_is_of_the_only_client_with_that_id():
