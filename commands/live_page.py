@@ -1,4 +1,5 @@
-"""The monitor's page: what its result tables hold now, of the last hour, the last day, or of all.
+"""What a monitor makes of its result tables: the table of its cards, and its page, of the last hour, the last day, or
+of all.
 
 Time is the agents' capture time: the last hour is the one before what was judged last.
 """
@@ -9,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from wirecheck.commands.screen import legible
-from wirecheck.session.verdict_document import for_programs
+from wirecheck.session.verdict_document import for_programs, write_cards
 from wirecheck.wording import NS_PER_S
 
 if TYPE_CHECKING:
     from wirecheck.story.seen import Lasting
+    from wirecheck.story.verdict import Verdict
     from wirecheck.streaming.run.metrics_page import JudgedAgent
     from wirecheck.streaming.run.plan import Plan
     from wirecheck.streaming.store.run_result import Result
@@ -25,22 +27,13 @@ def live_page(plan: "Plan", agents: "list[JudgedAgent]", name: str) -> str:
     """The page of a range. Raises LookupError where no batch is written yet."""
     from wirecheck.dashboards.report.page import Attached, JudgedAgent, page
     from wirecheck.judge.checks.page import explanations
-    from wirecheck.story.choice import Choice
-    from wirecheck.streaming import checkpoint
     from wirecheck.streaming.run.request_rows import request_rows
     from wirecheck.streaming.run.web_server import AGE, RANGES
     from wirecheck.streaming.store.run_result import IN_RESULT, Result
 
-    run = checkpoint.run_of(plan.checkpoint)
-    if run is None or checkpoint.committed(plan.checkpoint) < 0:
-        raise LookupError("no batch is written")
-    found = Result.read(plan.out, run, IN_RESULT)
+    found = Result.read(plan.out, written_run(plan), IN_RESULT)
     since_ns, until_ns = ends(found, agents, RANGES[name][1])
-    frames, tables = ("" if "://" in place else shown(place) for place in (plan.frames, plan.out))
-    inputs = (frames,) if frames else ()  # commands name folders of this machine
-    tables_in = tables if inputs else ""
-    result = found.verdict(Choice(since_ns=since_ns), inputs, tables_in=tables_in, principals=plan.principals)
-    result = for_programs(result, inputs, tables_in)
+    result = verdict_since(since_ns, found, plan)
 
     def since(every: Iterable[Seen]) -> tuple[Seen, ...]:
         return tuple(one for one in every if one.last_ns >= since_ns)
@@ -58,6 +51,38 @@ def live_page(plan: "Plan", agents: "list[JudgedAgent]", name: str) -> str:
     ranges = [(one, text) for one, (text, _) in RANGES.items()]
     live = {"axis": {"since_ns": since_ns, "until_ns": until_ns}, "range": name, "ranges": ranges, "updated": AGE}
     return page(legible(result), Attached(**legible(attached), explanations=explanations(codes), live=live))
+
+
+def live_cards(plan: "Plan") -> None:
+    """Write the table of all cards, but not among Delta tables. Raises LookupError where no batch is written yet."""
+    from wirecheck.streaming.store.result_folder import DELTA, kind_of
+    from wirecheck.streaming.store.run_result import Result
+    from wirecheck.streaming.store.storage import is_local
+
+    if not is_local(plan.out) or kind_of(plan.out) == DELTA:
+        return
+    run = written_run(plan)
+    write_cards(Path(plan.out), run, verdict_since(0, Result.read(plan.out, run), plan))
+
+
+def written_run(plan: "Plan") -> str:
+    """The monitor's run. Raises LookupError where no batch of it is written."""
+    from wirecheck.streaming import checkpoint
+
+    run = checkpoint.run_of(plan.checkpoint)
+    if run is None or checkpoint.committed(plan.checkpoint) < 0:
+        raise LookupError("no batch is written")
+    return run
+
+
+def verdict_since(since_ns: int, found: "Result", plan: "Plan") -> "Verdict":
+    from wirecheck.story.choice import Choice
+
+    frames, tables = ("" if "://" in place else shown(place) for place in (plan.frames, plan.out))
+    inputs = (frames,) if frames else ()  # commands name folders of this machine
+    tables_in = tables if inputs else ""
+    result = found.verdict(Choice(since_ns=since_ns), inputs, tables_in=tables_in, principals=plan.principals)
+    return for_programs(result, inputs, tables_in)
 
 
 def shown(place: str) -> str:

@@ -18,7 +18,7 @@ import click
 
 from wirecheck.commands import completion, options
 from wirecheck.commands.ending import Stop, need_fitting
-from wirecheck.commands.live_page import live_page
+from wirecheck.commands.live_page import live_cards, live_page
 from wirecheck.commands.outputs import for_its_user_alone
 from wirecheck.commands.screen import inside
 from wirecheck.commands.units import duration, size
@@ -163,7 +163,8 @@ def monitor(
     plan = Plan(frames, out, checkpoint, interval_s=interval, heap_bytes=choices.pop("heap"), **ages, **choices)
     try:
         with for_its_user_alone():
-            job.run(plan, settings, log, partial(live_page, plan), runbooks())
+            page, cards = partial(live_page, plan), partial(live_cards, plan)
+            job.run(plan, settings, log, page, runbooks=runbooks(), cards=cards)
     except MonitorError as error:
         raise Stop(str(error)) from error
 

@@ -125,8 +125,10 @@ def check(
         if form != "text" or report is not None or choices.get("out") is not None:
             result = for_programs(result, shown_as)
         if (out := choices.get("out")) is not None and result.cards:
+            from wirecheck.streaming.store.result_folder import latest_run
+
             with writable(out):
-                write_cards(out, result)
+                write_cards(out, latest_run(out), result)
         if report is not None:
             write(page_of(names.in_words(result), found, beside))
     if form != "text":

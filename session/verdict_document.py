@@ -61,11 +61,12 @@ def for_programs(result: "Verdict", inputs: Sequence[str], tables_in: str = "") 
     return replace(result, findings=findings, cards=listed_cards(result))
 
 
-def write_cards(out: Path, result: "Verdict") -> None:
-    """Beside the tables of the run that was just written: no judge of one cluster label has all of a card."""
+def write_cards(out: Path, run: str, result: "Verdict") -> None:
+    """Beside the tables of a run, in place of those that it had: no judge of one cluster label has all of a card."""
     from wirecheck.dashboards.listed_cards import card_rows
-    from wirecheck.streaming.store.batches import Folders
-    from wirecheck.streaming.store.result_folder import latest_run
+    from wirecheck.streaming.store.batches import Folders, write
     from wirecheck.streaming.store.result_tables import table_of
 
-    Folders(f"{out}/cards/run={latest_run(out)}").put(table_of("cards", card_rows(result)), 0)
+    place = Folders(f"{out}/cards/run={run}")
+    if result.cards or place.numbers():
+        write(table_of("cards", card_rows(result)), place, 0)

@@ -86,9 +86,12 @@ def run(
     settings: Settings,
     say: Say,
     front: Front | None = None,
+    *,
     runbooks: Mapping[str, str] = NO_RUNBOOKS,
+    cards: Callable[[], None] | None = None,
 ) -> None:
-    """Until the end (`once`), SIGTERM or SIGINT; `front` makes the page for people, `runbooks` are served by name.
+    """Until the end (`once`), SIGTERM or SIGINT; `front` makes the page for people, `runbooks` are served by name, and
+    `cards` writes the table of cards.
 
     Raises MonitorError.
     """
@@ -100,7 +103,7 @@ def run(
             stop_signals() as stopping,
             served(plan, front, runbooks) as page,
         ):
-            begin(settings, Watch(plan, page, stopping, say, lease))
+            begin(settings, Watch(plan, page, stopping, say, lease, cards))
     except (CheckpointRefused, JavaMissing, LeaseLost, LeaseRefused, DamagedResultError, SparkDidNotStart) as failure:
         raise MonitorError(str(failure)) from failure
     except ConnectionError as failure:  # py4j's, which talks to Java: no disk has any
@@ -134,7 +137,7 @@ def begin(settings: Settings, watch: "Watch") -> None:
                 return
             if (took_s := time.monotonic() - began_s) >= SLOW_START_S:
                 say(f"Spark is up after {took_s:.0f} s")
-            with table_maintenance(plan, say, watch.lease):
+            with table_maintenance(plan, say, watch.lease, watch.cards):
                 run_with_restarts(spark, job, settings, watch, feed)
         except OF_SPARK as failure:  # words in Java, which is there until it is closed
             if watch.stopping.is_set():  # the signal went to Java, too, as with timeout(1)
@@ -266,6 +269,8 @@ class Watch:
     stopping: Event
     say: Say
     lease: Lease | None = None
+    cards: Callable[[], None] | None = None
+    """Writes the table of cards."""
     suggested: set[str] = field(default_factory=set)
     """Endpoints of which it was printed that a draft reads their messages."""
     busy_tries: int | None = None

@@ -9,13 +9,14 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from threading import Event, Thread
 from types import FrameType
 
 from wirecheck.http_server import serving
+from wirecheck.judge.ledger.failures import described
 from wirecheck.streaming.checkpoint import CheckpointRefused, committed, run_of
 from wirecheck.streaming.run.metrics_page import Page
 from wirecheck.streaming.run.plan import MonitorError, Plan, Say
@@ -135,18 +136,48 @@ LAST_S = 5
 
 
 @contextmanager
-def table_maintenance(plan: Plan, say: Say, lease: Lease | None = None) -> Iterator[None]:
-    """Meanwhile; at the end of a monitor that judges what is there once more."""
+def table_maintenance(
+    plan: Plan, say: Say, lease: Lease | None = None, cards: Callable[[], None] | None = None
+) -> Iterator[None]:
+    """Meanwhile; at the end of a monitor that judges what is there once more. `cards` writes the table of cards."""
     stopping = Event()
-    thread = Thread(target=maintain_tables, args=(plan, say, stopping, lease), daemon=True, name="housekeeping")
-    thread.start()
+    work = [Thread(target=maintain_tables, args=(plan, say, stopping, lease), daemon=True, name="housekeeping")]
+    if cards is not None:
+        work.append(Thread(target=keep_cards, args=(cards, say, stopping, lease), daemon=True, name="cards"))
+    for thread in work:
+        thread.start()
     try:
         yield
     finally:
         stopping.set()
-        thread.join(LAST_S)
+        for thread in work:
+            thread.join(LAST_S)
     if plan.once and not lost(lease):
         tidy(plan, say)
+        if cards is not None:
+            write_cards(cards, say)
+
+
+CARDS_EVERY_S, CARDS_PACE = 60, 10
+"""The table of cards is made so often, in at most one part in so many of the time."""
+
+
+def keep_cards(cards: Callable[[], None], say: Say, stopping: Event, lease: Lease | None) -> None:
+    pause_s: float = CARDS_EVERY_S
+    while not stopping.wait(pause_s) and not lost(lease):
+        began_s = time.monotonic()
+        write_cards(cards, say)
+        pause_s = max(CARDS_EVERY_S, CARDS_PACE * (time.monotonic() - began_s))
+
+
+def write_cards(cards: Callable[[], None], say: Say) -> None:
+    try:
+        cards()
+    except LookupError:  # no batch yet
+        return
+    except Exception as failed:  # noqa: BLE001 - whatever foreign bytes can bring about
+        problem = reason_of(failed) if isinstance(failed, OSError) else described(failed)
+        say(f"the table of cards was not written: {problem}; tried again later")
 
 
 def maintain_tables(plan: Plan, say: Say, stopping: Event, lease: Lease | None) -> None:

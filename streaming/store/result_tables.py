@@ -179,7 +179,8 @@ BY_MINUTE = REQUESTS_BY_MINUTE, ERRORS_BY_MINUTE, USES_BY_MINUTE
 """Their rows are made by `window_rows.py`."""
 CARDS = ResultTable(
     "cards",
-    "What needs a look, in the words of the terminal. One row per card, the worst first; a replay ends with them.",
+    "What needs a look, in the words of the terminal. One row per card, the worst first. A replay ends with them; a"
+    " monitor makes all of them again every minute, but not in Delta tables.",
     (
         *REVISION,
         CLUSTER,

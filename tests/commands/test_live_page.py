@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 
 from tests.commands.conftest import EXAMPLE
-from wirecheck.commands.live_page import live_page
+from wirecheck.commands.live_page import live_cards, live_page
 from wirecheck.streaming import checkpoint
 from wirecheck.streaming.run.metrics_page import JudgedAgent
 from wirecheck.streaming.run.plan import Plan
 from wirecheck.streaming.run.web_server import AGE
 from wirecheck.streaming.store import result_folder
+from wirecheck.streaming.store.batches import Folders
+from wirecheck.streaming.store.result_tables import from_ipc, to_ipc
 from wirecheck.streaming.store.run_result import SPANNED, Result
 from wirecheck.wording import DAY_NS
 
@@ -92,3 +94,15 @@ def test_before_the_first_batch_there_is_no_page(plan, monkeypatch):
     monkeypatch.setattr(checkpoint, "committed", lambda _: -1)
     with pytest.raises(LookupError):
         live_page(plan, [], "all")
+
+
+def test_the_table_of_cards_is_what_the_page_shows_now(plan):
+    run = result_folder.latest_run(Path(plan.out))
+    place = Folders(f"{plan.out}/cards/run={run}")
+    old = [{"id": "gone", "revision": 0, "label": "default", "headline": "it was so"}]
+    place.put(from_ipc(to_ipc("cards", old)), 0)
+    live_cards(plan)
+    rows, page = place.rows(0).to_pylist(), unescape(TAG.sub("", live_page(plan, [], "all")))
+    assert rows
+    assert [row for row in rows if row["headline"] not in page] == [], "what was there before is gone"
+    assert [row["id"] for row in rows] == [one.findings[0] for one in Result.latest(Path(plan.out)).verdict().entries]

@@ -26,7 +26,7 @@ broker_grace_s = 60
 @pytest.fixture
 def plans(monkeypatch):
     found = []
-    monkeypatch.setattr(monitor, "run", lambda plan, settings, *_: found.append((plan, settings)))
+    monkeypatch.setattr(monitor, "run", lambda plan, settings, *_, **__: found.append((plan, settings)))
     return found
 
 
@@ -108,6 +108,8 @@ def test_a_package_of_another_version_is_one_line_before_it_is_imported(plans, m
 
 
 def test_a_name_with_a_newline_begins_no_log_line(monkeypatch):
-    monkeypatch.setattr(monitor, "run", lambda plan, settings, say, *_: say("opened: x\nwirecheck: closed: all\x1b[2J"))
+    monkeypatch.setattr(
+        monitor, "run", lambda plan, settings, say, *_, **__: say("opened: x\nwirecheck: closed: all\x1b[2J")
+    )
     result = ran("--frames", "f", "--out", "o")
     assert result.stderr == "wirecheck: opened: x\\nwirecheck: closed: all\\x1b[2J\n"

@@ -1,6 +1,7 @@
 """Tables are made smaller beside the query, and nobody waits for it."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from time import monotonic
@@ -68,3 +69,22 @@ def test_a_pass_that_fails_is_told_and_tried_again(plan):
     os.utime(part, (1_000_000,) * 2)
     resources.tidy(plan, pytest.fail)
     assert topics(plan).rows(1)["revision"].to_pylist() == [2]
+
+
+def test_cards_are_made_again_and_again_and_at_the_end_and_their_failure_stops_nothing(plan, monkeypatch):
+    made, said = [], []
+
+    def cards():
+        made.append(len(made))
+        if len(made) == 1:
+            raise ValueError("odd bytes")
+
+    monkeypatch.setattr(resources, "CARDS_EVERY_S", 0.01)
+    until = monotonic() + 20
+    with table_maintenance(replace(plan, once=True), said.append, None, cards):
+        while len(made) < 3 and monotonic() < until:
+            Event().wait(0.01)
+        during = len(made)
+    assert len(made) > during >= 3, "the last ones are of all batches"
+    (failed,) = (text for text in said if "cards" in text)
+    assert failed.startswith("the table of cards was not written: ValueError in ")
