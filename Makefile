@@ -72,7 +72,7 @@ demo: $(READY) ## replay a real faulty cluster's capture, by the local engine an
 # All tests run what is compiled, which is what users run; but the law of work counts lines of Python.
 STEPS := tests/laws/test_work.py
 UNITS_ONE := tests/capture tests/decode tests/judge tests/dashboards tests/questions tests/story
-UNITS_TWO := tests/streaming tests/commands tests/bench tests/test_awaited.py tests/test_client_ids.py tests/test_extension_modules.py tests/test_http_server.py tests/test_library.py tests/test_pages.py tests/test_systemd_units.py tests/test_verdict_schema.py tests/test_wirecheck.py
+UNITS_TWO := tests/streaming tests/commands tests/bench tests/test_awaited.py tests/test_client_ids.py tests/test_extension_modules.py tests/test_how_tos.py tests/test_http_server.py tests/test_library.py tests/test_pages.py tests/test_systemd_units.py tests/test_verdict_schema.py tests/test_wirecheck.py
 # Two processes for two processors, each with folders of its own: no test is collected twice, and one of them has all of Spark.
 TWO_SAYS := build/tests-two.txt
 test: check ## everything CI runs: check, and laws, unit and scenarios in one go

@@ -45,6 +45,7 @@ BEGIN = {
     ),
     "Explanation": (
         "docs/how-it-works.md",
+        "docs/extend.md",
         "docs/limits.md",
         "SECURITY.md",
         "docs/compare.md",
