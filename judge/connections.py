@@ -110,12 +110,13 @@ def whole(connection: Claim) -> bool:
 
 
 def is_empty(connection: Claim) -> bool:
-    """Whether nothing was ever sent on a connection that is over: one that was refused, or only tried. It was seen
-    from its start, and its end would show that bytes were missing.
+    """Whether nothing was sent on a connection: one that was refused, only tried, or is kept in reserve. It was seen
+    from its start; its end, or an acknowledgement, would show that bytes were missing.
     """
     facts = connection.peak
-    over = facts.get("from_start") and facts.get("over") and facts.get("close_ns")
-    return bool(over) and not any(facts.get(fact) for fact in (*INTERRUPTED, "limits_hit", "payload_bytes"))
+    over = facts.get("over") and facts.get("close_ns")
+    begun = bool(facts.get("from_start")) and (over or protocol_of(connection) == "undecided")
+    return bool(begun) and not any(facts.get(fact) for fact in (*INTERRUPTED, "limits_hit", "payload_bytes"))
 
 
 def understood(connection: Claim) -> bool:

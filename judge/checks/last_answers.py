@@ -12,6 +12,7 @@ from wirecheck.client_ids import is_of_node
 from wirecheck.decode import schemas
 from wirecheck.judge.activity_states import BEFORE_WORK
 from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks.failed_tasks import TASK
 from wirecheck.judge.checks.shapes import brokers_of, clock, resting_on, seen_everywhere, seen_whole
 from wirecheck.judge.checks.unserved import GREETED, connections_that_are_over, is_producer, lives_on
 from wirecheck.judge.claims.claim import Claim, Subject, error_name
@@ -40,6 +41,8 @@ METADATA, PRODUCER_ID = "Metadata", "InitProducerId"
 write: a tool, or who writes to other topics, too, may ask for any name.
 """
 PRODUCE = "Produce"
+COORDINATOR = "FindCoordinator"
+"""What a member, or a transaction, asks for before all else; a tool ends where that is denied."""
 REPLACED = frozenset({47, 82, 90})
 """INVALID_PRODUCER_EPOCH, FENCED_INSTANCE_ID, PRODUCER_FENCED: another process has taken over, as in a rolling update,
 where the one before ends.
@@ -75,8 +78,10 @@ def ends_at_an_error(subject: Subject, group: Group, context: CheckContext) -> I
 def last_of_all(subject: Subject, group: Group, context: CheckContext) -> Answer | None:
     """The last answer to all that a client asks for."""
     every = context.claims("activity", group, *subject)
-    counts = OF_WORK | {METADATA} if begins_to_write(every) else OF_WORK
+    counts = OF_WORK | {COORDINATOR} | ({METADATA} if begins_to_write(every) else set())
     last = latest(claim for claim in every if claim["api"] in counts)
+    if COORDINATOR in last and not is_final(COORDINATOR, last[COORDINATOR], every):
+        del last[COORDINATOR]  # who found it goes on with something else
     ends = [answer for api, answer in last.items() if is_final(api, answer, every)]
     if not ends:
         return None
@@ -90,7 +95,7 @@ def last_of_all(subject: Subject, group: Group, context: CheckContext) -> Answer
         idle_ns = end.ts_ns
     idle_ns += context.settings.fell_silent_s * SECOND_NS
     context.watch()
-    may_end = end.code in REPLACED or api == METADATA
+    may_end = end.code in REPLACED or (api in {METADATA, COORDINATOR} and not subject[1].startswith(TASK))
     if not context.passed(idle_ns) or (may_end and not lives_on(subject, idle_ns, context)):
         return None
     return end if seen_everywhere(subject, end.ts_ns, group, context, until_ns=idle_ns) else None

@@ -480,13 +480,23 @@ def writer_fell_silent(subject: Subject, group: Group, context: CheckContext) ->
         if after is None and wrote_last_ns(subject, context) > wrote.last_ns:
             continue
         mine = [last_ns for first_ns, last_ns in spans if after is None or first_ns <= wrote.last_ns]
-        connected_ns = max(mine, default=0)
+        connected_ns, idle_ns = max(mine, default=0), wrote.last_ns + quiet_ns
+        if after is None and connected_ns < idle_ns and stays_idle(subject, wrote.last_ns, idle_ns, group, context):
+            connected_ns = idle_ns
         is_writer = min(wrote.count, wrote.seconds) >= context.settings.wrote_before
-        if is_writer and connected_ns >= wrote.last_ns + quiet_ns and context.passed(wrote.last_ns + quiet_ns):
+        if is_writer and connected_ns >= idle_ns and context.passed(idle_ns):
             found = [*fell_silent(errors, Silence(wrote, after, connected_ns), group, context)]
             yield from found
             if found:
                 return
+
+
+def stays_idle(client: Subject, since_ns: int, until_ns: int, group: Group, context: CheckContext) -> bool:
+    """Whether a client sends nothing at all for a time, to any broker, and does not close its connections: a library
+    whose producer ended at an error may not even ask for Metadata.
+    """
+    context.watch()
+    return lives_on(client, until_ns, context) and seen_everywhere(client, since_ns, group, context, until_ns=until_ns)
 
 
 class Silence(NamedTuple):

@@ -384,6 +384,30 @@ def cli005_near_miss__it_ended(lab):
     lab.until = 200
 
 
+def sends_nothing_more(lab, **facts):
+    """An idempotent producer of kafka-python: no write, no Metadata, and the connection stays."""
+    for at in range(0, 200, 20):
+        lab.metadata(at, [("songs", ID_1)], brokers={B1: 1}, talk=lab.talk(client_id="other", host="10.0.0.8"))
+    talk = connected(lab)
+    talk.facts |= facts
+    for at in range(60):
+        write(talk, at)
+    write(talk, 60, 29)
+    lab.until = 200
+
+
+def cli005_fires__it_sends_nothing_more(lab):
+    sends_nothing_more(lab)
+
+
+def cli005_near_miss__it_closes_its_connection(lab):
+    sends_nothing_more(lab, close_ns=ns(62), closed_by="client-fin")
+
+
+def cli005_cannot_know__bytes_are_missing(lab):
+    sends_nothing_more(lab, unseen_request_bytes=100)
+
+
 def cli005_fires__a_leader_that_moved(lab):
     """All brokers were captured."""
     lab.metadata(1, [("songs", ID_1)], brokers={B1: 1})
@@ -1072,6 +1096,43 @@ def invalid_topic(lab, *then, before=(), writes=True, **facts):
 
 def cli010_fires__a_name_that_no_topic_may_have(lab):
     invalid_topic(lab)
+
+
+def is_denied_its_coordinator(lab, client_id="app", **facts):
+    for at in range(0, 120, 20):
+        lab.metadata(at, brokers={B1: 1}, talk=lab.talk(client_id="other", host="10.0.0.8"))
+    talk = lab.talk(client_id=client_id, host="10.0.0.7", **facts)
+    greet(talk, 1)
+    denied = {"coordinators": [{"key": "g", "nodeId": -1, "host": "", "port": -1, "errorCode": 30}]}
+    talk.ask(3, "FindCoordinator", 4, {"keyType": 0, "coordinatorKeys": ["g"]}, denied)
+    lab.until = 120
+
+
+def cli010_fires__its_group_is_denied_at_the_first_step(lab):
+    is_denied_its_coordinator(lab, **NEVER_CLOSED)
+
+
+GONE = {"over": True, "close_ns": ns(4), "closed_by": "client-fin"}
+
+
+def cli010_fires__a_task_of_connect_whose_group_is_denied(lab):
+    """Its worker closes it."""
+    is_denied_its_coordinator(lab, "connector-consumer-sink-0", **GONE)
+
+
+def cli010_near_miss__a_tool_whose_group_is_denied(lab):
+    is_denied_its_coordinator(lab, **GONE)
+
+
+def cli010_fires__beside_a_connection_that_is_kept_in_reserve(lab):
+    """On which nothing was ever sent: it hides nothing."""
+    ends(lab, 30)
+    lab.talk(client_id="app", host="10.0.0.7", protocol="undecided").last_packet = 2
+
+
+def cli010_cannot_know__a_connection_of_which_bytes_are_missing(lab):
+    ends(lab, 30)
+    lab.talk(client_id="app", host="10.0.0.7", protocol="undecided", unseen_request_bytes=90).last_packet = 2
 
 
 def cli010_near_miss__a_tool_that_looks_for_it(lab):
