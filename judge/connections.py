@@ -10,13 +10,25 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from wirecheck.decode.api_names import key_of
+from wirecheck.decode.connection.connection import FIRST_GAPS
 from wirecheck.decode.connection.limits import Limits
 from wirecheck.decode.releases import Ranges, digest, read, removed_in_4
-from wirecheck.judge.claims.claim import LEAST, Claim, Key, Sighting, Subject
+from wirecheck.judge.claims.claim import AT, LEAST, Claim, Key, Sighting, Subject
 from wirecheck.judge.claims.kinds import KINDS
-from wirecheck.judge.ledger.connection_sums import ADDED, BROKEN, CONTINUED, CUT, connection_of, nameless, united
+from wirecheck.judge.claims.outcomes import SLOT_NS
+from wirecheck.judge.ledger.connection_sums import (
+    ADDED,
+    BROKEN,
+    CONTINUED,
+    CUT,
+    UNTIMED,
+    connection_of,
+    nameless,
+    united,
+)
 from wirecheck.judge.ledger.failures import SETTLING, Failures
 from wirecheck.judge.ledger.ledger import Ledger, in_order
+from wirecheck.judge.thresholds import SECOND_NS
 
 IDENTITY = 4
 """Of a connection's key: host, endpoint, client, start."""
@@ -30,6 +42,8 @@ IN_FLIGHT = 5
 WITHOUT_RESPONSE = ("response_unseen", "closed_by_server", "closed_by_client", "pending")
 MINUTE_NS = 60_000_000_000
 INTERRUPTED = ("unseen_bytes", "cut_bytes", "resynchronised", "skipped_bytes")
+BY_GAPS = frozenset({"undecoded_messages:left_out", "undecoded_messages:no_request"})
+"""What is not decoded because bytes before it, or of it, are missing."""
 Advertised = Mapping[str, Mapping[str, Ranges]]
 """Ranges by endpoint, then by digest."""
 
@@ -99,7 +113,7 @@ def unseen(connection: Claim, by_kind: Mapping[str, list[Claim]]) -> Iterator[Cl
         count = len(gaps) + connection.peak.get("cut_segments", 0)
         yield Claim("missing", key, min(seen), max(seen), count=count, tally=tally)
     if not whole(connection) and not is_empty(connection):
-        yield from partial(connection, BROKEN, by_kind.get("connection_requests", ()))
+        yield from partial(connection, BROKEN, by_kind.get("connection_requests", ()), unseen_times(connection, gaps))
     if any(begun.peak["any"] != begun.peak["full"] for begun in by_kind.get("session_begun", ())):
         yield from partial(connection, CONTINUED, by_kind.get("connection_requests", ()))
 
@@ -126,7 +140,28 @@ def understood(connection: Claim) -> bool:
     return not missing and not unread and protocol_of(connection) == "kafka"
 
 
-def partial(connection: Claim, what: str, requests: Iterable[Claim]) -> Iterator[Claim]:
+def unseen_times(connection: Claim, gaps: Iterable[Claim]) -> dict[str, int]:
+    """The seconds in which a connection was found to miss bytes, its beginning among them, and from when on they are
+    not known, as a negative number: of many gaps the first ones are kept.
+    """
+    unread = any(word.startswith("undecoded_messages") and word not in BY_GAPS for word in connection.tally)
+    facts = connection.peak
+    if unread or protocol_of(connection) != "kafka" or facts.get("cut_bytes") or facts.get("limits_hit"):
+        return {UNTIMED: 0}
+    times = [gap.first.ts_ns for gap in gaps]
+    many = {UNTIMED: -max(times)} if len(times) >= FIRST_GAPS else {}
+    begun = [] if connection.peak.get("from_start") else [connection.first.ts_ns]
+    return {second_of(ts_ns): 1 for ts_ns in times + begun} | many
+
+
+def second_of(ts_ns: int) -> str:
+    slot, rest_ns = divmod(ts_ns, SLOT_NS)
+    return f"{AT}{slot}:{rest_ns // SECOND_NS}"
+
+
+def partial(
+    connection: Claim, what: str, requests: Iterable[Claim], times: Mapping[str, int] | None = None
+) -> Iterator[Claim]:
     """The clients of which traffic is missing: those known on the connection. If none is known, or not all were kept,
     any client.
     """
@@ -136,7 +171,7 @@ def partial(connection: Claim, what: str, requests: Iterable[Claim]) -> Iterator
     for client_id, anybodys in sorted(whose, key=str):
         over = connection.peak.get("over") and connection.peak.get("close_ns")
         seen = (connection.first, connection.last) if over else span(connection)
-        peak = {} if over else {"open": 1}
+        peak = {**(times or {}), **({} if over else {"open": 1})}
         yield Claim("partial", (*connection.key, client_id, anybodys, what), *seen, peak=peak)
 
 

@@ -246,16 +246,30 @@ class Topic:
     @cached_property
     def lives(self) -> "Lives | None":
         """When the topic that was there before was deleted, and when the one that is there now was created; None where
-        no deletion shows that it is another one.
+        neither a deletion nor a server without the topic shows that it is another one.
         """
         if self.replaces():
-            ended = self.ended(self.histories[-2])
-            return Lives(ended.first.ts_ns, self.histories[-1].born_ns) if ended is not None else None
+            old, new = self.histories[-2:]
+            ended = self.ended(old)
+            ended_ns = ended.first.ts_ns if ended is not None else self.absent_ns(old, new)
+            return Lives(ended_ns, new.born_ns) if ended_ns is not None else None
         if self.histories or self.mixed or self.made_again is None:
             return None
         deleted, made = self.made_again
         ends = [ts_ns for ts_ns in times(deleted) if ts_ns < made.last.ts_ns]
         return Lives(max(ends), made.last.ts_ns)
+
+    def absent_ns(self, old: History, new: History) -> int | None:
+        """When a server that had reported an ID answered first that there is no such topic, before it reported the next
+        one: the deletion was asked of another server.
+        """
+        found = [
+            seen.ts_ns
+            for claim in self.context.claims("absence", self.group, "name", self.name)
+            for seen in (claim.first, claim.last)
+            if old.reported.get(claim["endpoint"], 1 << 63) < seen.ts_ns < new.since.get(claim["endpoint"], NEVER)
+        ]
+        return min(found, default=None)
 
     @cached_property
     def without_id(self) -> list[Claim]:

@@ -88,7 +88,7 @@ FAMILIES: Mapping[str, tuple[ModuleType, ...]] = {
 }
 Reads = frozenset[str]
 TOPIC, SEVERAL, WHATEVER, NEEDED = "topic", "several", "*", "!"
-OF_TOPIC = ("name:binding", "name:creation", "name:deletion", "id:deletion", "id:partition")
+OF_TOPIC = ("name:absence", "name:binding", "name:creation", "name:deletion", "id:deletion", "id:partition")
 """What the history of a name is built from: its own claims, and those of its topic IDs (`topic_history.py`)."""
 
 

@@ -13,14 +13,18 @@ from typing import Any, NamedTuple
 from wirecheck.client_ids import is_internal
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import (
+    at_second,
     brokers_of,
     captured_brokers,
     clock,
     counted,
     end_ns,
+    endpoints_of,
     gathered,
+    known_addresses,
     lasting,
     resting_on,
+    seen_between,
     seen_whole,
     start_ns,
 )
@@ -149,6 +153,13 @@ class Log:
     def whole(self, who: Who, since_ns: int) -> bool:
         """Whether all that a client asked brokers for since then is known."""
         return bool(self.brokers) and seen_whole(*who, self.brokers, self.group, self.context, since_ns=since_ns)
+
+    @cached_property
+    def former(self) -> set[Who]:
+        """Who read any partition of the topic before."""
+        ended_ns = self.topic.lives.ended_ns if self.topic.lives else 0
+        every = (one for partition in self.of("position") for one in readers(self.at("position", partition)))
+        return {one.who for one in every if read_before(one, self, ended_ns)}
 
     @property
     def topic_id(self) -> str | None:
@@ -428,18 +439,21 @@ def of_recreation(log: Log, partition: int, every: list[Reader]) -> Iterator[tup
     """Readers of the former topic that begin the new one behind its first record, and no other member of theirs reads
     what is before. Without a deletion the log may be the same.
     """
-    if (lives := log.topic.lives) is None:
+    if log.topic.lives is None:
         return
-    least, born_ns = least_asked(log, every), log.born_ns
+    least, born_ns, all_begins = least_asked(log, every), log.born_ns, begins(log, every)
     for who, mine in by_who(every).items():
-        begun = begins_at(log, mine)
-        if begun is None or not any(read_before(one, log, lives.ended_ns) for one in mine):
+        begun = all_begins.get(who)
+        if begun is None or not read_the_former(who, mine, log):
             continue
         begin = max([0, *(one.begin or 0 for one in mine if log.is_now(one))])
         is_least = all(least[place] >= begun.offset for one in mine for place in shared_by(one, log))
-        if begun.offset > begin and is_least and log.whole(who, born_ns):
+        if begun.offset <= begin or not is_least:
+            continue
+        if log.whole(who, born_ns) or known_from_its_leader(partition, who, all_begins, log):
             sought = log.at("sought", partition)
             asked = any(asks_for_end(claim, who, begun.offset, born_ns) for claim in sought if begun.by_id)
+            asked = asked or looks_at_last_records(partition, who, mine, begun, log)
             again = max(one.last[1] for one in begun.readers) - begun.offset
             claims = [claim for one in begun.readers for claim in one.claims]
             recreated = {"recreated": log.topic_id}
@@ -509,6 +523,12 @@ def read_before(one: Reader, log: Log, ended_ns: int) -> bool:
     return one.first[0] < (ended_ns if one.topic_id in {None, ZERO} else log.born_ns) and not log.is_now(one)
 
 
+def read_the_former(who: Who, mine: Iterable[Reader], log: Log) -> bool:
+    """Whether a client read a partition of the topic before; where a broker was not captured, any of that topic."""
+    ended_ns = log.topic.lives.ended_ns if log.topic.lives else 0
+    return any(read_before(one, log, ended_ns) for one in mine) or (not log.brokers and who in log.former)
+
+
 class Begin(NamedTuple):
     """Where a client begins a partition of the topic as it is now."""
 
@@ -545,11 +565,17 @@ def least_asked(log: Log, every: Iterable[Reader]) -> dict[tuple[str, str | None
     need not.
     """
     found: dict[tuple[str, str | None], int] = {}
-    for mine in by_who(every).values():
-        if (begun := begins_at(log, mine)) is not None:
-            for place in (place for one in mine for place in shared_by(one, log)):
-                found[place] = min(begun.offset, found.get(place, begun.offset))
+    by_reader = by_who(every)
+    for who, begun in begins(log, every).items():
+        for place in (place for one in by_reader[who] for place in shared_by(one, log)):
+            found[place] = min(begun.offset, found.get(place, begun.offset))
     return found
+
+
+def begins(log: Log, every: Iterable[Reader]) -> dict[Who, "Begin"]:
+    """Where each reader begins, as far as that is known."""
+    found = ((who, begins_at(log, mine)) for who, mine in by_who(every).items())
+    return {who: begun for who, begun in found if begun is not None}
 
 
 def shared_by(one: Reader, log: Log) -> list[tuple[str, str | None]]:
@@ -563,6 +589,19 @@ def asks_for_end(sought: Claim, who: Who, offset: int, born_ns: int) -> bool:
     same = (sought["client_id"], sought["host"]) == who
     at_ns, end = sought.peak["last"]
     return same and sought["timestamp"] == END and end == offset and at_ns >= born_ns
+
+
+def looks_at_last_records(partition: int, who: Who, mine: list[Reader], begun: Begin, log: Log) -> bool:
+    """Whether a client of no group asked for the end of the new log, and begins some records before it: not where it
+    was in the former one, at which a reader may go on whatever it asks for.
+    """
+    former = {one.last[1] for one in mine if read_before(one, log, log.born_ns)}
+    if begun.offset in former or any(place[0] == "group" for one in mine for place in shared_by(one, log)):
+        return False
+    until_ns = begun.ts_ns + SLOT_NS * (not begun.by_id)
+    sought = log.at("sought", partition)
+    ends = by_second(one for one in sought if (one["client_id"], one["host"], one["timestamp"]) == (*who, END))
+    return any(log.born_ns <= at * SECOND_NS <= until_ns and end >= begun.offset for at, end in ends.items())
 
 
 def of_range(log: Log, partition: int, every: list[Reader]) -> Iterator[tuple[Who, Skip]]:
@@ -599,10 +638,78 @@ def by_second(claims: Iterable[Claim]) -> dict[int, int]:
     found: dict[int, int] = {}
     for claim in claims:
         for name, offset in claim.peak.items():
-            if name.startswith(AT) and (slot := slot_of(name)) is not None:
-                second = slot * SLOT_NS // SECOND_NS + int(name.rpartition(":")[2])
+            if name.startswith(AT):
+                second = at_second(name)
                 found[second] = max(offset, found.get(second, offset))
     return found
+
+
+# --- what came to the only leader of a partition
+
+
+def known_from_its_leader(partition: int, who: Who, every: Mapping[Who, Begin], log: Log) -> bool:
+    """Whether a reader was seen to begin where it begins, by what came to the only leader of the partition alone.
+
+    The leader epoch is 0 until another broker leads: until then this broker gets every fetch of a consumer, as a nearer
+    replica (KIP-392) is asked only where the leader says so, which gives no record then. Which group a reader is of may
+    be unknown there: whoever went before it may have read for it. `every`: where each reader begins.
+    """
+    begun, born_ns = every[who], log.born_ns
+    begun_ns = begun.ts_ns + SLOT_NS * (not begun.by_id)
+    endpoints = first_leader(partition, begun_ns, log)
+    asked = [claim for one in begun.readers for claim in one.claims]
+    return (
+        bool(endpoints)
+        and all(claim["endpoint"] in endpoints for claim in asked if claim["topic_id"] == log.topic_id)
+        and any((slot_of(name) or 0) > born_ns // SLOT_NS for claim in asked for name in claim.tally)
+        and not any(goes_before(every[other], begun) for other in every if other != who)
+        and (
+            seen_whole(*who, endpoints, log.group, log.context, since_ns=born_ns)
+            or (
+                seen_between(who, endpoints, (born_ns, begun_ns), log.group, log.context)
+                and not is_set_back(partition, who, begun, log)
+            )
+        )
+    )
+
+
+def first_leader(partition: int, until_ns: int, log: Log) -> set[str]:
+    """The endpoints of the broker that has led a partition from its creation to a time; none where another one may
+    have, or where one of its listeners was not captured.
+    """
+    every = log.topic.histories[-1].partitions if log.topic.histories else []
+    stated = [claim for claim in every if claim["partition"] == partition and claim["leader_epoch"] >= 0]
+    leaders = {claim["leader"] for claim in stated if claim["leader"] >= 0}
+    last_ns = max((claim.last.ts_ns for claim in stated), default=0)
+    if len(leaders) != 1 or any(claim["leader_epoch"] for claim in stated) or last_ns < until_ns:
+        return set()
+    listed = {place for place in known_addresses(None, log.group, log.context) if place[0] in leaders}
+    found = [endpoints_of(address, broker, log.group, log.context) for broker, address in listed]
+    return set().union(*found) if all(found) else set()
+
+
+def goes_before(other: Begin, begun: Begin) -> bool:
+    """Whether a reader that begins sooner asks for nothing once another one has begun: as the one before it in its
+    group, which may fetch a moment longer.
+    """
+    return other.offset < begun.offset and max(one.last[0] for one in other.readers) <= begun.ts_ns + SLOT_NS
+
+
+def is_set_back(partition: int, who: Who, begun: Begin, log: Log) -> bool:
+    """Whether a client was given a lower offset later on, by its group or by a time that it asked for: what it asked
+    for then may be among what was not captured.
+    """
+    since = begun.ts_ns // SLOT_NS
+    return any(
+        (claim["client_id"], claim["host"]) == who and (slot_of(name) or 0) > since and offset < begun.offset
+        for kind in ("restored", "sought")
+        for claim in log.current(kind, partition)
+        for name, offset in claim.peak.items()
+        if name.startswith(AT)
+    )
+
+
+# --- offsets that are gone
 
 
 class Restart(NamedTuple):

@@ -17,7 +17,7 @@ from wirecheck.judge.checks.progress import (
     by_who,
     greatest,
     log_of,
-    read_before,
+    read_the_former,
     readers,
     shared_by,
 )
@@ -59,12 +59,12 @@ class Continuation(NamedTuple):
 def continuations(log: Log) -> dict[Who, list[Continuation]]:
     """By client and host, in the order of the partitions; of a topic that took the place of a deleted one."""
     found: dict[Who, list[Continuation]] = {}
-    if (lives := log.topic.lives) is None:
+    if log.topic.lives is None:
         return found
     for partition in sorted(log.of("position")):
         every = [one for one in readers(log.at("position", partition)) if not is_internal(one.client_id or "")]
         for who, mine in sorted(by_who(every).items(), key=str):
-            if any(read_before(one, log, lives.ended_ns) for one in mine):
+            if read_the_former(who, mine, log):
                 found.setdefault(who, []).append(continued(log, partition, mine))
     return found
 

@@ -11,9 +11,9 @@ from typing import Any
 from wirecheck.client_ids import broker_of
 from wirecheck.decode.peer import Peer
 from wirecheck.judge.check_context import STALE_CONTROLLER_EPOCH, CheckContext
-from wirecheck.judge.claims.claim import LEAST, Claim, Sighting, Subject
-from wirecheck.judge.claims.outcomes import SLOT_NS, Run
-from wirecheck.judge.ledger.connection_sums import BROKEN, CONTINUED
+from wirecheck.judge.claims.claim import AT, LEAST, Claim, Sighting, Subject
+from wirecheck.judge.claims.outcomes import MOST_SLOTS, SLOT_NS, Run
+from wirecheck.judge.ledger.connection_sums import BROKEN, CONTINUED, UNTIMED
 from wirecheck.judge.results.finding import Evidence, Side, Time, first_of, last_of
 from wirecheck.judge.streaks import (
     PAUSE_NS,
@@ -110,6 +110,8 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
+LATE_NS = 6 * SECOND_NS
+"""A hole is given up 5 s after what follows it at the latest (`decode/connection/limits.py`)."""
 QUOTA_ENDS_NS = 5 * SECOND_NS
 """Within so much of the end of a quota's wait, what waited for it is read and answered."""
 
@@ -400,12 +402,49 @@ def partly(
     """
     return {
         claim["what"]
-        for claim in context.claims("partial", group, "link", endpoint)
-        if claim["host"] == host
-        and (claim["anybodys"] or claim["client_id"] == client_id)
-        and claim.last.ts_ns + MINUTE_NS * bool(claim.peak.get("open")) >= since_ns
+        for claim in partial_links(client_id, host, endpoint, group, context)
+        if claim.last.ts_ns + MINUTE_NS * bool(claim.peak.get("open")) >= since_ns
         and (until_ns is None or claim.first.ts_ns < until_ns or is_used(claim))
     }
+
+
+def partial_links(
+    client_id: str | None, host: str, endpoint: str, group: Group, context: CheckContext
+) -> Iterator[Claim]:
+    """Connections that are, or may be, a client's, of which not everything is known."""
+    for claim in context.claims("partial", group, "link", endpoint):
+        if claim["host"] == host and (claim["anybodys"] or claim["client_id"] == client_id):
+            yield claim
+
+
+def seen_between(
+    who: tuple[str | None, str], endpoints: set[str], span_ns: tuple[int, int], group: Group, context: CheckContext
+) -> bool:
+    """Whether all that a client sent to these endpoints between two times is in the capture, whatever is missing before
+    and after. Missing bytes are noticed a moment later, and what follows them is read a moment later.
+    """
+    begin_ns, end_ns = span_ns[0] - SECOND_NS, span_ns[1] + LATE_NS
+    return not any(
+        claim["what"] == BROKEN and may_be_missing(claim.peak, begin_ns, end_ns)
+        for endpoint in sorted(endpoints)
+        for claim in partial_links(*who, endpoint, group, context)
+    )
+
+
+def at_second(name: str) -> int:
+    """The second of a counter that is named by a slot and a second in it: `at:slot:second`."""
+    slot, _, second = name.removeprefix(AT).partition(":")
+    return int(slot) * SLOT_NS // SECOND_NS + int(second)
+
+
+def may_be_missing(peak: Mapping[str, Any], begin_ns: int, end_ns: int) -> bool:
+    """Whether bytes of a connection were noticed to be missing between two times, or are not known not to be."""
+    places = [at_second(name) for name in peak if name.startswith(AT)]
+    noticed = any(begin_ns < (at + 1) * SECOND_NS and at * SECOND_NS < end_ns for at in places)
+    if noticed or -peak.get(UNTIMED, -end_ns) < end_ns:
+        return True
+    slots_kept = {at * SECOND_NS // SLOT_NS for at in places}
+    return len(slots_kept) >= MOST_SLOTS and min(slots_kept) * SLOT_NS > begin_ns
 
 
 def is_held_by_quota(claim: Claim, wait: Streak, group: Group, context: CheckContext) -> bool:

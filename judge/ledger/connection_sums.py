@@ -29,6 +29,8 @@ ADDED = frozenset(
 """Kinds of what connections add to sums."""
 BROKEN, CONTINUED = "bytes or messages of a connection are missing", "a connection continues a session"
 """Why part of the traffic of a connection is unknown."""
+UNTIMED = "untimed"
+"""A peak of one of which bytes are missing: from when on it is not known when, as a negative number; 0 is from ever."""
 CUT = "cut"
 """A peak of the first kept claim about a connection's client IDs, if there were more than are kept. Then any client may
 be on the connection.

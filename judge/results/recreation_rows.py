@@ -72,11 +72,13 @@ def read(log: Log) -> Iterator[Now]:
     for (client_id, host), every in continuations(log).items():
         is_whole = log.whole((client_id, host), log.born_ns)
         lost = {one.partition: skip for one in every if (skip := skips[one.partition].get((client_id, host)))}
-        state = state_of(every, lost, log) if is_whole else NOT_KNOWN
+        state = state_of(every, lost, log) if is_whole or lost else NOT_KNOWN
         rejected = state == REJECTED or (state == NOTHING and any(one.answer[1] for one in every))
         errors = sorted({named(one.answer[1]) for one in every if one.answer[1]}) if rejected else []
         begun = [
-            partition_of(one, lost.get(one.partition), log) for one in every if one.offset is not None and is_whole
+            partition_of(one, lost.get(one.partition), log)
+            for one in every
+            if one.offset is not None and (is_whole or one.partition in lost)
         ]
         never = sum(skip.records for skip in lost.values())
         first_ns = min(claim.first.ts_ns for one in every for claim in one.claims)

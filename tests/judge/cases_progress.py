@@ -10,7 +10,7 @@ from tests.judge.cases_unserved import (
     share_fetches,
     share_member,
 )
-from tests.judge.lab import B1, ID_1, ID_2, disagrees_at, disagrees_later, ns
+from tests.judge.lab import B1, B2, ID_1, ID_2, disagrees_at, disagrees_later, ns
 from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, PENDING, RESPONSE_UNSEEN
 from wirecheck.decode.connection.framing.recognise import hash_of_client
 from wirecheck.judge.results.finding import DOUBTED
@@ -18,18 +18,18 @@ from wirecheck.judge.results.finding import DOUBTED
 OUT_OF_RANGE = 1
 
 
-def fetches(lab, steps, topic_id=ID_1, *, client_id="reader", host="10.0.0.7", version=13, talk=None):
+def fetches(lab, steps, topic_id=ID_1, *, client_id="reader", host="10.0.0.7", version=13, talk=None, partition=0):
     """`steps`: (second, offset, high watermark) each, with records where the log has more, or an error as a fourth."""
     talk = talk or lab.talk(client_id=client_id, host=host)
     named = {"topicId": topic_id} if version >= 13 else {"topic": topic_id}
     for at, offset, high, *error in steps:
-        rows = [{"partition": 0, "fetchOffset": offset}]
+        rows = [{"partition": partition, "fetchOffset": offset}]
         asked = {"replicaId": -1, "sessionEpoch": -1, "topics": [{**named, "partitions": rows}]}
         failed = error[0] if error else 0
         known = {"highWatermark": high, "lastStableOffset": high, "logStartOffset": 0}
         body = {"errorCode": failed, **(known if not failed else dict.fromkeys(known, -1))}
         body |= {"records": "AAAA" if offset < high and not failed else None, "abortedTransactions": None}
-        answer = {"responses": [{**named, "partitions": [{"partitionIndex": 0, **body}]}]}
+        answer = {"responses": [{**named, "partitions": [{"partitionIndex": partition, **body}]}]}
         talk.ask(at, "Fetch", version, asked, answer)
         lab.until = max(lab.until, at + 1)
     return talk
@@ -439,6 +439,120 @@ def grp010_fires__by_name_while_the_new_one_grows(lab):
     assert found["count"] == 33
 
 
+def one_broker_of_two(lab, *, epoch=0, leader=1, old=0, new=33, stated=80, deleted=True, client_id="reader"):
+    """Broker 2 was not captured; the reader reads another partition of the topic before, and keeps its offset."""
+    brokers, known = {B1: 1, B2: 2}, (("songs", ID_1), ("songs", ID_2, 0, epoch))
+    talk = lab.talk(client_id="admin", host="10.0.0.5")
+    lab.metadata(0, [known[0]], brokers=brokers, talk=talk)
+    if deleted:
+        lab.deleted(35, "songs", ID_1)
+    else:
+        lab.metadata(36, [("songs", None, 3)], brokers=brokers, talk=talk)
+    lab.metadata(40, [("songs", ID_2)], brokers=brokers, talk=talk)
+    lab.metadata(stated, [known[1]], brokers=brokers, talk=talk, leader=leader)
+    fetches(lab, follows(1, 34), partition=old)
+    return fetches(lab, [(50 + n, new + n, 60 + n) for n in range(30)], ID_2, client_id=client_id)
+
+
+def grp010_fires__the_only_leader_of_its_partition_was_captured(lab):
+    one_broker_of_two(lab)
+    (found,) = lab.findings("GRP010")
+    assert found["count"] == 33
+
+
+def grp010_fires__another_partition_shows_that_it_read_the_topic_before(lab):
+    one_broker_of_two(lab, old=1)
+    (found,) = lab.findings("GRP010")
+    assert found["count"] == 33
+
+
+def grp010_fires__deleted_at_a_broker_that_was_not_captured(lab):
+    """The one that was says meanwhile that there is no such topic."""
+    one_broker_of_two(lab, deleted=False)
+    (found,) = lab.findings("GRP010")
+    assert found["count"] == 33
+
+
+def grp010_near_miss__the_only_leader_gives_it_the_first_record(lab):
+    one_broker_of_two(lab, new=0)
+
+
+def grp010_near_miss__another_broker_may_have_led_its_partition(lab):
+    one_broker_of_two(lab, epoch=1)
+
+
+def grp010_near_miss__nothing_states_the_leader_since_it_began(lab):
+    one_broker_of_two(lab, stated=45)
+
+
+def grp010_near_miss__who_went_before_it_may_be_of_its_group(lab):
+    """Their coordinator was not captured."""
+    fetches(lab, [(41 + n / 4, n, 60) for n in range(33)], ID_2, client_id="mate", host="10.0.0.9")
+    one_broker_of_two(lab)
+
+
+def grp010_fires__another_application_reads_on(lab):
+    fetches(lab, [(41 + n, n, 60) for n in range(40)], ID_2, client_id="other", host="10.0.0.9")
+    one_broker_of_two(lab)
+    assert ["reader"] in [found["client_ids"] for found in lab.findings("GRP010")]
+
+
+def grp010_fires__a_tool_that_shows_the_last_records(lab):
+    """Of no group, each time from a few records before the end: it loses nothing."""
+    recreated(lab)
+    talk = fetches(lab, [(at, at, at + 5) for at in range(1, 34, 6)])
+    for at in range(50, 80, 6):
+        lists_offset(lab, at - 0.5, at + 10, -1)
+        fetches(lab, [(at, at + 5, at + 10)], ID_2, talk=talk)
+    (found,) = lab.findings("GRP010")
+    assert found["kind"] == "information"
+
+
+def grp010_fires__a_reader_that_asks_for_both_ends_and_goes_on(lab):
+    """kafka-go, of one partition."""
+    recreated(lab)
+    talk = fetches(lab, follows(1, 34))
+    for at in range(45, 50):
+        lists_offset(lab, at, 60, -1)
+    fetches(lab, [(50 + n, 33 + n, 60 + n) for n in range(20)], ID_2, talk=talk)
+    (found,) = lab.findings("GRP010")
+    assert found["kind"] == "anomaly"
+
+
+def keeps_its_offset(lab, **facts):
+    """Its connection, of which not everything was captured; the leader is stated at the end."""
+    recreated(lab)
+    talk = fetches(lab, follows(1, 34))
+    fetches(lab, [(41 + n, 33 + n, 60 + n) for n in range(30)], ID_2, talk=talk)
+    talk.facts.update(facts)
+    listed(lab, 80, ID_2)
+
+
+def grp010_fires__the_capture_begins_in_the_middle_of_its_connection(lab):
+    keeps_its_offset(lab, from_start=False)
+    (found,) = lab.findings("GRP010")
+    assert found["count"] == 33
+
+
+def grp010_fires__bytes_are_missing_long_before_and_after(lab):
+    keeps_its_offset(lab, gaps=((ns(20), 0, 60), (ns(60), 0, 40)), unseen_request_bytes=100)
+    (found,) = lab.findings("GRP010")
+    assert found["count"] == 33
+
+
+def grp010_near_miss__bytes_are_missing_at_the_moment(lab):
+    keeps_its_offset(lab, gaps=((ns(43), 0, 60),), unseen_request_bytes=60)
+
+
+def grp010_near_miss__so_many_gaps_that_the_last_are_not_kept(lab):
+    keeps_its_offset(lab, gaps=tuple((ns(10 + n), 0, 60) for n in range(16)), unseen_request_bytes=5000)
+
+
+def grp010_near_miss__set_back_while_bytes_are_missing(lab):
+    keeps_its_offset(lab, gaps=((ns(60), 0, 60),), unseen_request_bytes=60)
+    fetches_offset(lab, 61, 0)
+
+
 def grp010_near_miss(lab):
     """It begins at the first record."""
     recreated(lab)
@@ -494,9 +608,9 @@ def grp010_near_miss__out_of_range_and_back(lab):
 
 
 def grp010_cannot_know__another_broker_was_not_captured(lab):
-    """It may have read the first records there."""
+    """It led the partition before, so that the reader may have read the first records there."""
     grp010_fires(lab)
-    lab.metadata(60, [("songs", ID_2)])
+    lab.metadata(60, [("songs", ID_2, 0, 1)])
 
 
 def grp010_cannot_know__bytes_are_missing(lab):
