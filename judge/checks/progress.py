@@ -595,13 +595,17 @@ def looks_at_last_records(partition: int, who: Who, mine: list[Reader], begun: B
     """Whether a client of no group asked for the end of the new log, and begins some records before it: not where it
     was in the former one, at which a reader may go on whatever it asks for.
     """
-    former = {one.last[1] for one in mine if read_before(one, log, log.born_ns)}
-    if begun.offset in former or any(place[0] == "group" for one in mine for place in shared_by(one, log)):
+    born, names = log.born_ns // SLOT_NS, {None, ZERO}
+    former = {greatest(one.times, born if one.topic_id in names else None) for one in mine if not log.is_now(one)}
+    asked = ((one, each) for one in begun.readers for each in by_slot(one.claims, lowest=True))
+    since = [offset for one, (slot, offset) in asked if slot > born or one.topic_id not in names]
+    of_group = any(place[0] == "group" for one in mine for place in shared_by(one, log))
+    if not since or min(since) in former or of_group:
         return False
     until_ns = begun.ts_ns + SLOT_NS * (not begun.by_id)
     sought = log.at("sought", partition)
     ends = by_second(one for one in sought if (one["client_id"], one["host"], one["timestamp"]) == (*who, END))
-    return any(log.born_ns <= at * SECOND_NS <= until_ns and end >= begun.offset for at, end in ends.items())
+    return any(log.born_ns <= at * SECOND_NS <= until_ns and end >= min(since) for at, end in ends.items())
 
 
 def of_range(log: Log, partition: int, every: list[Reader]) -> Iterator[tuple[Who, Skip]]:
