@@ -87,7 +87,7 @@ def open_session(session: Session, starting: Callable[[ClassArchive | None], Non
             RUNNING.spark = SparkSession.builder.config(map=settings(session, archive)).getOrCreate()
         except (PySparkException, Py4JError, ConnectionError) as failure:
             logged = "Java's last lines are above" if session.verbose else last_line(log)
-            raise SparkDidNotStart(not_started(logged, str(failure))) from failure
+            raise SparkDidNotStart(not_started(logged, failure)) from failure
     return RUNNING.spark
 
 
@@ -148,16 +148,17 @@ def java_has_gone(failure: Exception) -> bool:
     return type(failure) is Py4JError and "\n" not in str(failure).strip()  # py4j's, where its socket was closed
 
 
-def not_started(logged: str, raised: str) -> str:
+def not_started(logged: str, failure: Exception) -> str:
     """Why, in one line. `logged`: the last line of Java, empty where it only warned."""
-    if not logged and any(words in raised for words in GONE):
+    raised = str(failure)
+    if not logged and (java_has_gone(failure) or any(words in raised for words in GONE)):
         return JAVA_ENDED
     fix = "try another Java by JAVA_HOME, and see what wirecheck doctor says"
     return f"Spark did not start: {logged or last_raised(raised)}; {fix}"
 
 
 GONE = ("JAVA_GATEWAY_EXITED", "Connection refused", "Connection reset", "Answer from Java side is empty")
-"""In what PySpark raises where Java is not there any more."""
+"""In what PySpark raises where Java was never reached, or ended in the middle of an answer."""
 NO_LAST_WORDS = (
     "spark-class: line",
     "WARNING: ",

@@ -51,11 +51,13 @@ def test_a_java_that_only_warned_has_no_last_words(tmp_path):
 @pytest.mark.parametrize(
     ("logged", "raised", "line"),
     [
-        ("", "[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number.", JAVA_ENDED),
-        ("", "[Errno 111] Connection refused", JAVA_ENDED),
+        ("", RuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port"), JAVA_ENDED),
+        ("", ConnectionRefusedError(111, "Connection refused"), JAVA_ENDED),
+        ("", Py4JNetworkError("Error while sending or receiving"), JAVA_ENDED),
+        ("", Py4JError("An error occurred while calling o1.x. Trace:\njava.lang.E: no"), "Spark did not start: java."),
         (
             "Error: no memory",
-            "[JAVA_GATEWAY_EXITED] Java gateway process exited",
+            RuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited"),
             "Spark did not start: Error: no memory; ",
         ),
     ],
