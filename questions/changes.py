@@ -253,6 +253,9 @@ class Changes(Coverage):
             self.rejected.pop().targets = []
             self.emptied += 1
         (self.forwarded if found.in_envelope else self.direct).append(found)
+        if found.in_envelope and (carrier := answering(found)):
+            ends = Conversation.of(carrier)
+            self.quorum.link(ends.client.host, ends.server.host)
         if found.is_rejected:
             self.rejected.append(found)
 
@@ -345,7 +348,8 @@ class Changes(Coverage):
         if carrier is None:
             return None, ""
         server = carrier.partition(">")[2]
-        node, leader = self.quorum.nodes.get(server, self.brokers.get(server)), self.quorum.leader(one.time_ns)
+        node, leader = self.quorum.node(server), self.quorum.leader(server, one.time_ns)
+        node = self.brokers.get(server) if node is None else node
         is_other = node is not None and leader is not None and node != leader
         note = f"(node {node} does not lead the quorum, node {leader} does)" if is_other else ""
         return server if node is None else str(node), note

@@ -660,13 +660,24 @@ def test_without_principals_no_change_names_one(api, version, asked, name, detai
     assert "10.9.9.9" not in str(shown)
 
 
-def voting(leader, epoch, at=-20 * MS, voter=9):
+def voting(leader, epoch, at=-20 * MS, voter=9, *, error=0, server=CONTROLLER, host="10.0.1.8"):
     """The leader of the quorum announces itself to a voter."""
     rows = [{"partitionIndex": 0, "leaderId": leader, "leaderEpoch": epoch}]
     body = {"voterId": voter, "topics": [{"topicName": "__cluster_metadata", "partitions": rows}]}
-    talk = Talk(client=("10.0.1.8", 40000 + epoch), server=CONTROLLER, ts_ns=START + at).open()
+    talk = Talk(client=(host, 40000 + epoch), server=server, ts_ns=START + at).open()
     message = plain("BeginQuorumEpoch", "request", 1, body, {"correlationId": 3, "clientId": str(leader)})
-    return talk.request(message).response(plain("BeginQuorumEpoch", "response", 1, {}, {"correlationId": 3}))
+    answer = {"errorCode": error}
+    return talk.request(message).response(plain("BeginQuorumEpoch", "response", 1, answer, {"correlationId": 3}))
+
+
+def describing(leader, epoch, server, client="10.9.9.7"):
+    """A server says who leads the quorum, and that node 66 is the controller's address."""
+    rows = [{"partitionIndex": 0, "leaderId": leader, "leaderEpoch": epoch}]
+    body = {"topics": [{"topicName": "__cluster_metadata", "partitions": rows}]}
+    node = {"nodeId": 66, "listeners": [{"name": "C", "host": CONTROLLER[0], "port": CONTROLLER[1]}]}
+    talk = Talk(client=(client, 40000 + epoch), server=server, ts_ns=START - 10 * MS).open()
+    talk.request(plain("DescribeQuorum", "request", 2, {}, {"correlationId": 3, "clientId": "x"}))
+    return talk.response(plain("DescribeQuorum", "response", 2, {**body, "nodes": [node]}, {"correlationId": 3}))
 
 
 @pytest.mark.parametrize(
@@ -686,6 +697,27 @@ def test_who_answered_a_forwarded_request_is_the_node_that_the_broker_asked(quor
     for talks in ([direct("CreateTopics", 7, CREATE, CREATED)], []):
         (one,) = found(*quorum, *talks, envelope(inner, answer))
         assert (one.answered_by, one.details) == (node, f"2 partitions, replication factor 3 {note}".strip())
+
+
+OUTSIDE = ("10.9.9.6", 9093)
+OUTSIDERS = {
+    "refused": voting(77, 99, voter=77, error=31, host="10.9.9.7"),
+    "a server of its own": voting(77, 99, voter=77, server=OUTSIDE, host="10.9.9.7"),
+    "a description of its own": describing(77, 99, OUTSIDE),
+}
+
+
+@pytest.mark.parametrize("name", OUTSIDERS)
+def test_what_no_node_of_the_quorum_granted_or_states_names_nobody(name):
+    inner, answer = request("CreateTopics", 7, CREATE), response("CreateTopics", 7, CREATED)
+    (one,) = found(OUTSIDERS[name], envelope(inner, answer))
+    assert (one.answered_by, one.details) == ("10.0.1.9:9093", "2 partitions, replication factor 3")
+
+
+def test_the_broker_that_forwards_may_say_who_leads():
+    inner, answer = request("CreateTopics", 7, CREATE), response("CreateTopics", 7, CREATED)
+    (one,) = found(describing(77, 99, BROKER), envelope(inner, answer))
+    assert (one.answered_by, one.details.partition("(")[2]) == ("66", "node 66 does not lead the quorum, node 77 does)")
 
 
 def test_of_a_request_that_a_broker_answered_itself_or_that_was_refused_no_other_node_answered():
