@@ -348,12 +348,8 @@ def captured_brokers(
 
 
 def known_addresses(asked_by: Collection[Subject] | None, group: Group, context: CheckContext) -> set[tuple[int, str]]:
-    """The brokers and their addresses, as these clients know them, or as anybody does. A server that no member names
-    shows no broker that members do not have.
-    """
+    """The brokers and their addresses, as these clients know them, or as anybody does."""
     every = context.claims("address", group, "server")
-    brokers = {claim["broker"] for claim in every if context.of_member(claim)}
-    every = [claim for claim in every if claim["broker"] in brokers]
     if asked_by is not None:
         asked = {one["endpoint"] for client in asked_by for one in context.claims("activity", group, *client)}
         every = [claim for claim in every if claim["endpoint"] in asked and is_answered(claim)]

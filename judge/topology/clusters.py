@@ -256,7 +256,7 @@ class Clusters:
                 joined.unite(first, second)
         self.groups = self.named(label, joined, spans)
         self.date(spans, facts)
-        self.places = self.placed(self.addresses)
+        self.places = self.placed(self.addresses, doubted.unlisted)
         self.resolved: Mapping[str, int] = {}
         """By endpoint the broker that answers there, where brokers are known by host names (`host_names.py`)."""
         self.serving: Collection[str] = ()
@@ -492,7 +492,11 @@ class Clusters:
         found = near if second or near else {one for one in known if one not in barred}
         return found.pop() if len(found) == 1 else None
 
-    def placed(self, addresses: list[Claim]) -> dict[str, list[Place]]:
+    def placed(self, addresses: list[Claim], unlisted: Collection[str]) -> dict[str, list[Place]]:
+        """Which broker is where. What servers that no member names (`unlisted`) call a broker is none that members
+        have elsewhere.
+        """
+        theirs = {claim["broker"] for claim in addresses if claim["endpoint"] not in unlisted} if unlisted else set()
         brokers: dict[tuple[int, str], dict[int, Named]] = defaultdict(dict)
         named: dict[int, set[str]] = defaultdict(set)
         for claim in addresses:
@@ -500,6 +504,8 @@ class Clusters:
                 group = self.group_at[self.node(claim["endpoint"], seen.ts_ns)]
                 group.brokers.add(claim["broker"])
                 named[id(group)].add(claim["address"])
+                if claim["endpoint"] in unlisted and claim["broker"] in theirs:
+                    continue
                 known = brokers[id(group), claim["address"]]
                 now = known.get(claim["broker"], Named(seen.ts_ns, seen.ts_ns, claim["broker"]))
                 span = min(now.first_ns, seen.ts_ns), max(now.last_ns, seen.ts_ns)

@@ -30,6 +30,8 @@ asked for ranges before the server closed the connection.
 HEARTBEAT, METADATA = key_of("BrokerHeartbeat"), key_of("Metadata")
 OF_LISTENERS = frozenset({"Fetch", *map(name_of, BETWEEN_BROKERS)})
 """What brokers answer at a listener of their own."""
+PAIR = 2
+"""So many hosts are outweighed by more members. More hosts are not: they may be the members themselves."""
 ADDRESSES = ("address", "registered")
 """Kinds of claims that name a node's address: broker lists, and the quorum's voters and registrations."""
 
@@ -170,10 +172,15 @@ class Servers:
 
     def cluster_of(self, addresses: set[str]) -> "MemberFacts":
         at = [end for end in self.addresses if end in addresses]
-        numbers = {claim["broker"] for end in at for claim in self.addresses[end]}
+        numbers: dict[int, tuple[int, int]] = {}
+        for claim in (claim for end in at for claim in self.addresses[end]):
+            first_ns, last_ns = claim.first.ts_ns, claim.last.ts_ns
+            known = numbers.get(claim["broker"], (first_ns, last_ns))
+            numbers[claim["broker"]] = min(known[0], first_ns), max(known[1], last_ns)
+        captured = len({*map(host_of, at)})
         topic_ids = set[str]().union(*(self.carried.get(end, ()) for end in addresses))
         return MemberFacts(
-            addresses, {*map(host_of, addresses)}, numbers, topic_ids, literal=all(map(is_literal, addresses))
+            addresses, {*map(host_of, addresses)}, numbers, topic_ids, captured, all(map(is_literal, addresses))
         )
 
     def touches(self, endpoint: str, members: "MemberFacts") -> bool:
@@ -186,9 +193,25 @@ class Servers:
         return any(claim["address"] in members.addresses for claim in self.addresses.get(endpoint, ()))
 
     def is_listener(self, endpoint: str, members: "MemberFacts") -> bool:
-        """Whether its list may be that of another listener of members: other addresses, and numbers of theirs."""
-        numbers = {claim["broker"] for claim in self.addresses[endpoint]}
-        return not self.shares(endpoint, members) and not numbers.isdisjoint(members.numbers)
+        """Whether its list may be that of another listener of members: other addresses, and numbers of theirs. Two
+        servers that list each other alone are none: a listener's list has all brokers that members name meanwhile.
+        """
+        claims = self.addresses[endpoint]
+        numbers = {claim["broker"] for claim in claims}
+        if self.shares(endpoint, members) or numbers.isdisjoint(members.numbers):
+            return False
+        hosts = {host_of(end) for end in self.listing(endpoint)}
+        if len(hosts) > PAIR or len(hosts) >= members.captured:
+            return True
+        since_ns, until_ns = min(c.first.ts_ns for c in claims), max(c.last.ts_ns for c in claims)
+        spans = members.numbers.items()
+        return numbers.issuperset(one for one, (begin, end) in spans if begin <= until_ns and since_ns <= end)
+
+    def listing(self, endpoint: str) -> Iterator[str]:
+        """The endpoint, and those of the addresses in its list that list brokers themselves."""
+        yield endpoint
+        named = {claim["address"] for claim in self.addresses[endpoint]}
+        yield from (address for address in named if address in self.addresses)
 
 
 class MemberFacts(NamedTuple):
@@ -196,8 +219,11 @@ class MemberFacts(NamedTuple):
 
     addresses: set[str]
     hosts: set[str]
-    numbers: set[int]
+    numbers: dict[int, tuple[int, int]]
+    """By broker number since when and until when members name it."""
     topic_ids: set[str]
+    captured: int
+    """So many hosts of theirs show which brokers there are."""
     literal: bool
     """Whether all addresses are literal."""
 
@@ -212,12 +238,17 @@ OF_REPLICAS = {"follower", "follows", "fetch_versions", "replica_answer", "heart
 """
 OF_NAMES = {"binding", "described"}
 """Kinds of claims by which a server gives an ID a name."""
-OF_CHANGES = {"creation", "deletion"}
-"""Kinds of claims about topics that a server created or deleted: members show it of theirs."""
-OF_CLUSTERS = NAMING | OF_REPLICAS | OF_NAMES | OF_CHANGES
+OF_MEMBERS = {"creation", "deletion", "address"}
+"""Kinds of claims about what members show of their own: topics that a server created or deleted, and who is a member.
+"""
+OF_CLUSTERS = NAMING | OF_REPLICAS | OF_NAMES | OF_MEMBERS
 """Kinds of claims about what all servers of a cluster have in common."""
 NAMED_NS = 20_000_000_000
 """So long after a broker names itself, brokers of its cluster name it too."""
+
+
+State = tuple[int, int, int]
+"""A partition's number, an epoch of its leader, and the leader."""
 
 
 class UnauthorizedUse(NamedTuple):
@@ -257,6 +288,8 @@ class UnauthenticatedHosts:
         self.facts: str = kept["facts"]
         """Of the servers, when hosts were looked at last."""
         self.known, self.links = Servers(), dict[str, Link]()
+        self.states: dict[str, set[State]] = {}
+        """By topic ID what members state of its partitions, as it was asked for since claims were new."""
 
     def state(self) -> dict[str, Any]:
         hosts = [
@@ -270,6 +303,7 @@ class UnauthenticatedHosts:
         to judge again, None for all.
         """
         self.links.clear()
+        self.states.clear()
         touched = set(touched)
         hosts = {subject[1] for subject in touched if subject[0] == "host"}
         if not touched and not self.hosts:
@@ -340,10 +374,24 @@ class UnauthenticatedHosts:
             return True
         if self.unlisted and claim.server() in self.unlisted and claim.last.server in self.unlisted:
             misnamed = claim.kind in OF_NAMES and self.misnames(claim)
-            return misnamed or claim.kind in OF_REPLICAS or claim.kind in OF_CHANGES
+            alone = claim.kind == "partition" and self.state_of(claim) not in self.states_of_members(claim["topic_id"])
+            return misnamed or alone or claim.kind in OF_REPLICAS or claim.kind in OF_MEMBERS
         if self.quiet and claim.server() in self.quiet and claim.last.server in self.quiet:
             return claim.kind in OF_CLUSTERS
         return host is not None and self.hosts[host].unauthenticated and not self.may_be_honest(claim)
+
+    def states_of_members(self, topic_id: str) -> set[State]:
+        """What members state of a topic's partitions."""
+        if topic_id not in self.states:
+            others, claims = self.unlisted | self.quiet, self.ledger.claims("partition", "id", topic_id)
+            self.states[topic_id] = {
+                self.state_of(one) for one in claims if not others.issuperset({one.first.server, one.last.server})
+            }
+        return self.states[topic_id]
+
+    @staticmethod
+    def state_of(partition: Claim) -> State:
+        return partition["partition"], partition["leader_epoch"], partition["leader"]
 
     def misnames(self, claim: Claim) -> bool:
         """Whether members know a topic ID by other names alone."""

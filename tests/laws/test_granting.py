@@ -1,8 +1,8 @@
 """The law of strangers' servers: what a server grants says nothing about a cluster whose members do not name it.
 
 A server of its own states the true ClusterId or none, lists the true brokers, with and without itself, other servers of
-its own, or nobody, and answers any request of its own client with any values of the cluster and any error: what was
-found about others stays.
+its own (two list each other as members), or nobody, and answers any request of its own client with any values of the
+cluster and any error: what was found about others stays.
 """
 
 import random
@@ -34,7 +34,7 @@ WITHOUT_METADATA = "without Metadata"
 """It never shows which brokers there are."""
 LISTED = [
     "members", "members and itself", "itself as a member", "itself alone", "members renumbered", "nobody",
-    "one beside it", WITHOUT_METADATA,
+    "one beside it", WITHOUT_METADATA, "a pair",
 ]  # fmt: skip
 METADATA = [(key, version) for key, version in sorted(REQUESTS) if key == key_of("Metadata") and version >= 2]
 """Those that have a place for the ClusterId."""
@@ -76,7 +76,8 @@ def one_value(field, version, of, error, dice):
     return dice.choice(of.nodes) if IDENTITY.search(field.name) else dice.choice([0, 0, 1, 2, 5, 100])
 
 
-def brokers_of(of, host, listed):
+def brokers_of(of, number, listed):
+    host = f"{OUTSIDE}{number}"
     true = [{"nodeId": n, "host": h, "port": p} for n, (h, p) in zip(of.nodes, of.servers, strict=True)]
     itself = {"nodeId": 7, "host": host, "port": 9092}
     if listed == "itself as a member":
@@ -85,6 +86,11 @@ def brokers_of(of, host, listed):
         return [{**one, "nodeId": n} for one, n in zip(true, (*of.nodes[1:], of.nodes[0]), strict=True)]
     lists = {"members": true, "members and itself": [*true, itself], "itself alone": [itself], "nobody": []}
     lists[WITHOUT_METADATA] = []
+    first = number - len(LISTED) * (number // len(LISTED) % 2)
+    pair = (first, first + len(LISTED))
+    lists["a pair"] = [
+        {"nodeId": n, "host": f"{OUTSIDE}{k}", "port": 9092} for n, k in zip(of.nodes[-2:], pair, strict=True)
+    ]
     lists["one beside it"] = [itself, {**itself, "nodeId": 8, "host": f"{OUTSIDE}99"}]
     return lists[listed]
 
@@ -114,7 +120,7 @@ def stranger(number, case, of, dice):
     ).open()
     client_id, times = dice.choice(of.clients), dice.choice([1, 12, 50])
     metadata, cluster_id = dice.choice(METADATA), dice.choice([of.cluster_id, of.cluster_id, None])
-    own = {"brokers": brokers_of(of, host, listed), "clusterId": cluster_id, "controllerId": of.nodes[0]}
+    own = {"brokers": brokers_of(of, number, listed), "clusterId": cluster_id, "controllerId": of.nodes[0]}
     own["topics"] = topics_of(of, dice.random() < 0.5, dice.random() < 0.5)
     for correlation in range(1, 2 * times + 1):
         if correlation % 2 and listed != WITHOUT_METADATA:
