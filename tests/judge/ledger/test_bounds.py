@@ -151,7 +151,8 @@ def test_a_finding_that_is_withdrawn_makes_room():
 
 
 def connection(number, at, *, responses=1, closed=""):
-    peak = {"requests": 1, "responses": responses, "frames": 9, "from_start": 1, "closed_by": [at, 1, closed]}
+    peak = {"requests": 1, "responses": responses, "frames": 9, "payload_bytes": 90, "from_start": 1}
+    peak["closed_by"] = [at, 1, closed]
     return claim("connection", HOST, EAST, f"{HOST}:{number}", at * S, at=at, peak=peak)
 
 
