@@ -57,7 +57,7 @@ BEGIN, SILENT, MOST_ENDS, MOST_POSITIONS = 4, 6, 60, 24
 """Of a log's ends stay the first slots after a silence, as many as a fall must last, and the last; at most so many. A
 reader that asks every few minutes is silent in between each time: of its positions fewer stay.
 """
-RISING = {"serves", "position", "committed", "restored"}
+RISING = {"serves", "position", "committed", "committed_in_transaction", "restored"}
 """Kinds with offsets by slot, which rise; the lowest of a slot are stored as negative numbers."""
 ANSWERED = ("id", "client", "link", "name", "server")
 """Spaces with answers over time."""

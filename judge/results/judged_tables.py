@@ -162,7 +162,10 @@ LAGS = ResultTable(
     "How far groups are behind: committed offsets beside the ends of partitions. One row per group and topic.",
     columns("lags"),
     rows={"name": "lag_rows.lags_of_name"},
-    reads={"name": "topic name:committed! id:committed! name:serves id:serves"},
+    reads={
+        "name": "topic name:committed! id:committed! name:committed_in_transaction! name:serves id:serves"
+        " id:committed_in_transaction!"
+    },
     news=grows,
 )
 HARMS = ResultTable(

@@ -1,7 +1,7 @@
 """Rows of the table lags: how far the committed offsets of each group are behind the ends of a topic's partitions.
 
 Rule: only what was seen counts. A partition whose end is in no answer has no lag. What was committed of a deleted topic
-is no commit of the one that took its place. What is committed in transactions is not among the claims.
+is no commit of the one that took its place. A transaction that is not over counts as one that ended well.
 """
 
 from collections import defaultdict
@@ -70,9 +70,10 @@ def of_groups(log: Log) -> dict[str, tuple[list[PartitionLag], int, tuple[int, i
     found: dict[str, list[PartitionLag]] = defaultdict(list)
     unknown: dict[str, int] = defaultdict(int)
     spans: dict[str, tuple[int, int]] = {}
-    for partition in sorted(log.of("committed")):
+    for partition in sorted({*log.of("committed"), *log.of("committed_in_transaction")}):
         end = log.end(partition)
-        for (reads,), claims in gathered(log.current("committed", partition), "group"):
+        every = (*log.current("committed", partition), *log.current("committed_in_transaction", partition))
+        for (reads,), claims in gathered(every, "group"):
             if not (commits := log.since_born(claims)):
                 continue
             first_ns, last_ns = spans.get(reads, (claims[0].first.ts_ns, 0))

@@ -57,7 +57,8 @@ def claims(batch: Batch) -> Iterator[Rows]:
         yield topics.states("zero_use", f"@who ={api}", by_id & ~topics.given("topic_id"))
     for api, partitions in batch.each("response", ANSWERS):
         yield answered(partitions, api)
-    yield from committed(batch)
+    for api, kind in COMMITS.items():
+        yield from committed(batch, api, kind)
     yield from committed_epochs(batch)
     if partitions := batch.lines("Fetch", "response", "responses.partitions"):
         high, topic_id = partitions["high_watermark"], partitions.column("topic_id")
@@ -92,16 +93,21 @@ def committed_epochs(batch: Batch) -> Iterator[Rows]:
             yield partitions.states("committed_epoch", key, good, latest={"epoch": (partitions.ts_ns, epoch)})
 
 
-def committed(batch: Batch) -> Iterator[Rows]:
+COMMITS = {"OffsetCommit": "committed", "TxnOffsetCommit": "committed_in_transaction"}
+"""What is committed in a transaction holds once that ends well, which another coordinator is asked for."""
+
+
+def committed(batch: Batch, api: str, kind: str) -> Iterator[Rows]:
     """The last offset each group commits, by name or by id."""
-    partitions = batch.lines("OffsetCommit", "request", "topics.partitions")
-    answers = batch.lines("OffsetCommit", "response", "topics.partitions")
+    partitions = batch.lines(api, "request", "topics.partitions")
+    answers = batch.lines(api, "response", "topics.partitions")
     if partitions and answers:
         bad, answer = np.unique(answers.message[answers["error_code"] != 0]), partitions.partner
         offset = partitions["committed_offset"]
         good = (answer >= 0) & ~np.isin(answer, bad) & partitions.other_column("-")[1] & (offset >= 0)
         name = partitions.column("name").only(partitions.present("name"))
-        key = [name, "topic_id", "group_id", "partition_index", "@endpoint"]
+        topic_id = "topic_id" if partitions.has("topic_id") else "-"
+        key = [name, topic_id, "group_id", "partition_index", "@endpoint"]
         at = spelled(f"{AT}{{}}".format, Column(batch.slot(partitions.message)))
         latest = {"committed": (partitions.ts_ns, offset)}
-        yield partitions.states("committed", key, good, latest=latest, named=(at, offset))
+        yield partitions.states(kind, key, good, latest=latest, named=(at, offset))

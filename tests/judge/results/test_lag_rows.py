@@ -82,3 +82,17 @@ def test_a_row_that_is_withdrawn_or_knows_no_end_has_no_series():
     row = {"label": "lab", "group_id": "g", "records": 4, "waiting_since": 3_000_000_000, "withdrawn": False}
     assert open_lags.kept(row) == OpenLag("lab", "g", 4, 3.0)
     assert open_lags.kept({**row, "records": None}) is open_lags.kept({**row, "withdrawn": True}) is None
+
+
+def test_what_is_committed_in_transactions_counts_as_what_is_committed_else():
+    lab = Lab()
+    listed(lab, 0, ID_1)
+    grows(lab, 60)
+    for at, offset in ((10, 10), (40, 36)):
+        row = {"partitionIndex": 0, "committedOffset": offset}
+        asked = {"transactionalId": "t", "groupId": "g", "topics": [{"name": "songs", "partitions": [row]}]}
+        answer = {"topics": [{"name": "songs", "partitions": [{"partitionIndex": 0, "errorCode": 0}]}]}
+        lab.talk(client_id="app").ask(at, "TxnOffsetCommit", 3, asked, answer)
+    assert of_group(lab)["records"] == 58 - 36
+    commits(lab, [20], [20])
+    assert of_group(lab)["records"] == 58 - 36, "what was committed last counts"
