@@ -47,7 +47,7 @@ def read(reading: Reading, one: "Accumulator", frames: "Iterator[pa.Table]") -> 
         return result_of(reading)
     check = Check(settings_of(reading))
     one.read(passing(frames, check), reading.ports)
-    return check.checked().run.result()
+    return check.checked(reading.session).run.result()
 
 
 def settings_of(reading: Reading) -> "Settings":

@@ -46,7 +46,7 @@ def checked(session: Session, inputs: Iterable[str], cluster: str, settings: "Se
 
 def checked_captures(session: Session, pcaps: list[Path], cluster: str, settings: "Settings") -> Checked:
     """Captures from the packets to the judge. Raises InputError if none can be read."""
-    with session.progress("checking") as advance, readable():
+    with session.progress("reading") as advance, readable():
         from wirecheck.capture.agent import offline_agent
 
         check = Check(settings)
@@ -54,7 +54,7 @@ def checked_captures(session: Session, pcaps: list[Path], cluster: str, settings
             pcaps, cluster, offline_agent.OFFLINE, BATCH_BYTES, key_logs=session.key_logs, on_progress=advance
         ):
             check.add(table)
-        return check.checked()
+    return check.checked(session)
 
 
 def checked_with_frames(
@@ -78,7 +78,7 @@ def checked_with_frames(
         advice=OTHER_TMPDIR,
         on_rows=lambda rows: check.add(pa.Table.from_batches([rows])),
     )
-    return check.checked(), files_in([folder])
+    return check.checked(session), files_in([folder])
 
 
 class Check:
@@ -94,9 +94,10 @@ class Check:
         self.seen.add(table, with_ports=not self.run.messages)
         self.run.add(table)
 
-    def checked(self) -> Checked:
+    def checked(self, session: Session) -> Checked:
         """Nothing more comes."""
-        self.run.finish()
+        with session.progress("judging"):
+            self.run.finish()
         return Checked(self.run, self.seen.ends, [] if self.run.messages else self.seen.ports.busiest())
 
 
@@ -110,7 +111,7 @@ def checked_files(session: Session, files: list[Path], settings: "Settings") -> 
 
 def judged_files(session: Session, files: list[Path], settings: "Settings") -> "LocalReplay":
     """Files of frames that are all there."""
-    with session.progress("checking") as advance:
+    with session.progress("reading") as advance:
         from wirecheck.streaming.run.local_replay import batches_of, of_files
 
         def advancing() -> Iterator[list[Path]]:
@@ -122,6 +123,7 @@ def judged_files(session: Session, files: list[Path], settings: "Settings") -> "
 
         run = of_files(files, settings)
         run.judge_all(advancing())
+    with session.progress("judging"):
         run.finish()
     return run
 

@@ -66,8 +66,8 @@ def at_rest(client: Client) -> ClientState:
     if client.closed_ns is None:
         return ClientState(WORKING, None, "")
     if client.closed_by == "server":
-        return ClientState(LOST, client.closed_ns, "the server closed its last connection")
-    return ClientState(LEFT, client.closed_ns, "closed its last connection")
+        return ClientState(LOST, client.closed_ns, "server closed its last connection")
+    return ClientState(LEFT, client.closed_ns, "")
 
 
 def states(

@@ -82,8 +82,8 @@ def test_a_client_without_a_connection_has_left_or_is_lost():
     (working,) = result("working").clients[:1]
     (left,) = with_states([replace(working, closed_ns=7, closed_by="client")], (), (), ())
     (lost,) = with_states([replace(working, closed_ns=7, closed_by="server")], (), (), ())
-    assert left.work == ClientState("left", 7, "closed its last connection")
-    assert lost.work == ClientState("lost", 7, "the server closed its last connection")
+    assert left.work == ClientState("left", 7, "")
+    assert lost.work == ClientState("lost", 7, "server closed its last connection")
     assert marks_of(replace(result("working"), clients=(left, lost))).work.mark == "clear", "what it did was granted"
 
 
