@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from wirecheck.client_ids import is_of_node
+from wirecheck.decode.peer import Conversation
 from wirecheck.judge.activity_states import COORDINATOR, ELSEWHERE, FAILING, IN_PART, NOT_CAPTURED, STALLED, WORKING
 from wirecheck.judge.checks import declaration
 from wirecheck.judge.checks.listed_checks import check_of
@@ -45,8 +46,7 @@ def with_states(
         if key not in worst or STATES.index(state.state) < STATES.index(worst[key].state):
             worst[key] = state
     doubtful = (one for one in found if question(one.code) == declaration.IN_DOUBT or DOUBTED in one.words)
-    doubted = {name: one for one in doubtful for name in one.client_ids}
-    every = [*clients]
+    every, doubted = [*clients], {who: one for one in doubtful for who in whom(one)}
     hosts = Counter(one.client_id for one in every)
     anywhere = {one.client_id: worst.get((one.client_id, "")) for one in every if hosts[one.client_id] == 1}
     return tuple(
@@ -139,8 +139,18 @@ def activities_of(harm: Harm, by_client: Mapping[Key, Sequence[Activity]]) -> It
             yield from every
 
 
-def doubt(client: Client, doubted: Mapping[str, Finding]) -> ClientState | None:
-    finding = doubted.get(client.client_id or "")
+def whom(doubted: Finding) -> Iterator[Key]:
+    """The clients that a finding doubts; without an address where it may be about any with that ID. A check that looks
+    at one client shows what that one was answered.
+    """
+    hosts = {Conversation.of(side.connection).client.host for side in doubted.sides if side.connection}
+    of_one = check_of(doubted.code).spaces == ("client",) and hosts
+    yield from ((name, host) for name in doubted.client_ids for host in (hosts if of_one else {None}))
+
+
+def doubt(client: Client, doubted: Mapping[Key, Finding]) -> ClientState | None:
+    name = client.client_id or ""
+    finding = doubted.get((name, client.address)) or doubted.get((name, None))
     if finding is None:
         return None
     return ClientState(IN_DOUBT, finding.first_ns, finding.code)

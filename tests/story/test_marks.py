@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.dashboards.results import RESULT
-from tests.story.test_causes import found
+from tests.story.test_causes import found, side
 from tests.story.values import finding, harm
 from wirecheck.story.marks import STATES, marks_of, with_states
 from wirecheck.story.seen import Activity, ClientState, Coverage
@@ -85,6 +85,15 @@ def test_a_client_without_a_connection_has_left_or_is_lost():
     assert left.work == ClientState("left", 7, "")
     assert lost.work == ClientState("lost", 7, "server closed its last connection")
     assert marks_of(replace(result("working"), clients=(left, lost))).work.mark == "clear", "what it did was granted"
+
+
+def test_a_doubt_about_one_client_is_none_about_others_with_its_id():
+    app, twin = (replace(one, client_id="app") for one in result("working", "working").clients)
+    app, twin = replace(app, address="10.0.0.7"), replace(twin, address="10.0.0.8")
+    doubts = found("CLI010", client_ids=["app"], sides=[side("Heartbeat", 4, "10.0.0.7:40000>10.0.0.1:9092")])
+    assert [one.work.state for one in with_states((app, twin), (), (), [finding(doubts)])] == ["in doubt", "working"]
+    unseen = finding(found("CLI010", client_ids=["app"]))
+    assert [one.work.state for one in with_states((app, twin), (), (), [unseen])] == ["in doubt", "in doubt"]
 
 
 def test_harm_without_an_address_is_of_the_only_client_with_that_id():
