@@ -5,7 +5,7 @@ States, worst first:
 - in part: it works, and at least one in ten of its requests is rejected, closed or given up for so long.
 - failing: its last requests were not granted, and they are too few, or too close, to call it stalled.
 - elsewhere: its last response sent it to another broker, of those that were not captured, and it asked nothing since.
-- not captured: nothing that it asked has a known outcome.
+- not captured: nothing that it asked has a known outcome, but for being sent to another broker before.
 - working: what it asked for was granted, or too little was rejected to say otherwise.
 
 Rule: every API counts. `not_rejections.tsv` has the errors that are part of the protocol: they count if nothing behind
@@ -265,6 +265,8 @@ def activity(
         found = worst(api, outcomes, granted_by, settings, elsewhere=elsewhere)
         sent = sent_elsewhere(outcomes) if elsewhere and found[0] == WORKING else None
         found = (ELSEWHERE, sent) if sent is not None else found
+        if elsewhere and found[0] == WORKING and outcomes.codes() <= UNKNOWN | SENT_ELSEWHERE:
+            found = NOT_CAPTURED, None
     elif outcomes.codes() <= UNKNOWN - {STEP}:
         found = NOT_CAPTURED, None
     return Activity(first["client_id"] or None, first["host"], api, claims, outcomes, *found)
@@ -276,7 +278,7 @@ def sent_elsewhere(outcomes: Outcomes) -> Streak | None:
     others_ns = max((run.last_ns for run in outcomes.runs(outcomes.codes() - SENT_ELSEWHERE - UNKNOWN)), default=0)
     last = [run for run in sent if run.last_ns > others_ns]
     unknown_ns = max((run.last_ns for run in outcomes.runs(UNKNOWN)), default=0)
-    if not last or (others_ns and unknown_ns > max(run.last_ns for run in last)):
+    if not last or unknown_ns > max(run.last_ns for run in last):
         return None
     first_ns = max(others_ns, min(run.first_ns for run in last))
     last_ns = max(run.last_ns for run in last)

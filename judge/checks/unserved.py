@@ -32,6 +32,7 @@ from wirecheck.judge.checks.shapes import (
     known_addresses,
     resting_on,
     seen_everywhere,
+    seen_whole,
     servers_of,
 )
 from wirecheck.judge.checks.starved_readers import gets_next_to_nothing
@@ -628,9 +629,10 @@ class LastClose(NamedTuple):
     """client or server."""
 
 
-def last_close(client: Subject, context: CheckContext) -> LastClose | None:
+def last_close(client: Subject, group: Group, context: CheckContext) -> LastClose | None:
     """If each connection with requests of the client was closed after the last of them. One of which its client ID or
-    its port was not kept may be open. A close is no news of a client: it is looked at again later.
+    its port was not kept may be open, and one to a broker that was not captured. A close is no news of a client: it is
+    looked at again later.
     """
     seen_ns = max(one.last.ts_ns for one in context.ledger.claims("client", *client))
     context.passed(context.watermark_ns + max(MINUTE_NS, context.watermark_ns - seen_ns))
@@ -648,6 +650,9 @@ def last_close(client: Subject, context: CheckContext) -> LastClose | None:
             if port == OTHERS or closed_ns.get((one["endpoint"], port), 0) < last_ns:
                 return None
     end_ns = max(closed_ns.values())
+    who, may_be_anywhere = (client[1] or None, client[2]), context.clusters.uncaptured([group])
+    if may_be_anywhere or not seen_whole(*who, {*group.endpoints}, group, context, since_ns=end_ns):
+        return None
     return LastClose(end_ns, "client" if any(one.peak.get("by_client") == end_ns for one in over) else "server")
 
 

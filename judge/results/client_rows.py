@@ -71,10 +71,12 @@ def clients(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
     claims = context.believed(subject, "client", "exchanged", "login", "software")
     exchanged = {claim.key: claim.tally for claim in claims if claim.kind == "exchanged"}
     by_cluster: dict[tuple[str, str | None], list[Claim]] = {}
+    groups: dict[str, Group] = {}
     sizes: dict[str, Counter[str]] = defaultdict(Counter)
     for claim in claims:
         for group, part in context.clusters.parts(claim):
             by_cluster.setdefault((group.key, group.cluster), []).append(part)
+            groups[group.key] = group
             if claim.kind == "client":  # of several clusters at one address, by the number of requests
                 shares = ((name, size * part.count) for name, size in exchanged.get(claim.key, {}).items())
                 sizes[group.key].update({name: share // claim.count for name, share in shares})
@@ -82,7 +84,7 @@ def clients(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
         requests = [claim for claim in claims if claim.kind == "client"]
         if not requests:
             continue
-        end = last_close(subject, context)
+        end = last_close(subject, groups[key], context)
         software = max((claim for claim in claims if claim.kind == "software"), key=lambda c: c.last, default=None)
         used: dict[str, set[int]] = {}
         for claim in requests:

@@ -130,7 +130,10 @@ CLIENTS = ResultTable(
     "Clients and their API versions. One row per client ID and address.",
     columns("clients"),
     rows={"client": "client_rows.clients"},
-    reads={"client": "client:client client:exchanged client:login client:software client:activity link:connected"},
+    reads={
+        "client": "client:client client:exchanged client:login client:software client:activity link:connected "
+        "server:address link:partial"
+    },
     order_by=("cluster", "client_id", "address"),
     news=grows,
     bounded=True,

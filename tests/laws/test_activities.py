@@ -329,13 +329,18 @@ def test_who_needs_no_coordinator_to_read_is_hurt_in_part_and_any_other_is_stall
 
 
 @FEW
-@given(seed=SEEDS, open_one=st.booleans(), reopened=st.booleans())
-def test_a_client_is_gone_when_each_of_its_connections_is_closed_and_not_before(seed, open_one, reopened):
-    """Who closed the last of them is named; a port that is used again is another connection."""
+@given(seed=SEEDS, open_one=st.booleans(), reopened=st.booleans(), unknown=st.sampled_from(["", "broker", "bytes"]))
+def test_a_client_is_gone_when_each_of_its_connections_is_closed_and_not_before(seed, open_one, reopened, unknown):
+    """Who closed the last of them is named; a port that is used again is another connection. It may go on at a broker
+    that was not captured, and on a connection of which nothing shows the client.
+    """
     dice, lab, hashed = Random(seed), Lab(), hash_of_client(b"app", 3)[0]
+    for server in (B1, B2):
+        lab.metadata(0, server=server, brokers={B1: 1, B2: 2, **({B3: 3} if unknown == "broker" else {})})
+    if unknown == "bytes":
+        lab.talk(B2, None, "10.0.0.7", client_hash=-1, unseen_request_bytes=9).last_packet = 99
     ends = sorted(dice.sample(range(10, 90), dice.randint(1, 4)))
     for end in ends:
-        lab.metadata(0, server=B1)
         closed = end + dice.random()
         by = dice.choice(("client-fin", "server-fin", "client-rst", "server-rst"))
         facts = {"over": True, "client_hash": hashed, "close_ns": ns(closed), "closed_by": by}
@@ -350,24 +355,30 @@ def test_a_client_is_gone_when_each_of_its_connections_is_closed_and_not_before(
         again.ask(95, *APIS[0], {}, {"errorCode": 0})
     lab.until = 120
     (row,) = (row for row in lab.judge()["clients"].values() if row["address"] == "10.0.0.7")
-    gone = not (open_one or reopened)
+    gone = not (open_one or reopened or unknown)
     assert row["closed"] == (ns(closed) if gone else None)
     assert row["closed_by"] == (last_by if gone else None)
 
 
 @FEW
-@given(seed=SEEDS, again=st.booleans(), captured=st.booleans())
-def test_who_is_sent_to_a_broker_that_was_not_captured_is_elsewhere_until_it_asks_again(seed, again, captured):
+@given(seed=SEEDS, again=st.sampled_from(["", "granted", "unseen"]), captured=st.booleans(), worked=st.booleans())
+def test_who_is_sent_to_a_broker_that_was_not_captured_is_elsewhere_until_it_asks_again(seed, again, captured, worked):
+    """Also if it is not known how it is answered then: without any other answer nothing shows how it fares."""
     dice, lab = Random(seed), Lab()
     lab.metadata(0)
     if captured:
         for server in (B2, B3):
             lab.metadata(0, server=server)
     talk, works = lab.talk(B1, "app", "10.0.0.7"), dice.choice((writes, reads))
-    works(talk, range(1, 20), 0)
+    lab.metadata(0.5, talk=talk)
+    works(talk, range(1, 20) if worked else (), 0)
     works(talk, [20, 20.1], 0, dice.choice((5, 6, 74)))
     if again:
         works(talk, [40], 0)
+    if again == "unseen":
+        talk.exchanges[-1] = (talk.exchanges[-1][0], -1, RESPONSE_UNSEEN)
+        talk.messages.pop()
     lab.until = 120
-    found = {state for (_, address, _), state in states(lab).items() if address == "10.0.0.7"}
-    assert found == ({"working"} if again or captured else {"elsewhere"})
+    found = {state for (_, *who, api), state in states(lab).items() if who == ["10.0.0.7"] and api != "Metadata"}
+    unknown = again == "unseen" and not worked and not captured
+    assert found == ({"not captured"} if unknown else {"working"} if again or captured else {"elsewhere"})
