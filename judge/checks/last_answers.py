@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from wirecheck.client_ids import is_of_node
 from wirecheck.decode import schemas
-from wirecheck.judge.activity_states import BEFORE_WORK
+from wirecheck.judge.activity_states import BEFORE_WORK, STEP_OF
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.failed_tasks import TASK
 from wirecheck.judge.checks.shapes import brokers_of, clock, resting_on, seen_everywhere, seen_whole
@@ -80,8 +80,8 @@ def last_of_all(subject: Subject, group: Group, context: CheckContext) -> Answer
     every = context.claims("activity", group, *subject)
     counts = OF_WORK | {COORDINATOR} | ({METADATA} if begins_to_write(every) else set())
     last = latest(claim for claim in every if claim["api"] in counts)
-    if COORDINATOR in last and not is_final(COORDINATOR, last[COORDINATOR], every):
-        del last[COORDINATOR]  # who found it goes on with something else
+    if COORDINATOR in last and (administers(every) or not is_final(COORDINATOR, last[COORDINATOR], every)):
+        del last[COORDINATOR]  # who found it goes on with something else, and a console with other groups
     ends = [answer for api, answer in last.items() if is_final(api, answer, every)]
     if not ends:
         return None
@@ -117,6 +117,13 @@ def last_of_reads(subject: Subject, group: Group, context: CheckContext) -> Answ
     if not context.passed(idle_ns):
         return None
     return end if seen_everywhere(subject, end.ts_ns, group, context, until_ns=idle_ns) else None
+
+
+def administers(every: Iterable[Claim]) -> bool:
+    """Whether a client asks for what neither readers nor writers need, as a console or an exporter does: that one of
+    many groups is denied to it ends nothing.
+    """
+    return any(claim["api"] not in STEP_OF.keys() | BEFORE_WORK for claim in every)
 
 
 def begins_to_write(every: Collection[Claim]) -> bool:

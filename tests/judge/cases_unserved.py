@@ -1120,6 +1120,12 @@ def cli010_fires__a_task_of_connect_whose_group_is_denied(lab):
     is_denied_its_coordinator(lab, "connector-consumer-sink-0", **GONE)
 
 
+def cli010_near_miss__a_console_to_which_one_group_is_denied(lab):
+    """It stays connected, and waits for its user."""
+    is_denied_its_coordinator(lab, **NEVER_CLOSED)
+    lab.talks[-1].ask(4, "ListGroups", 4, {}, {"errorCode": 0, "groups": []})
+
+
 def cli010_near_miss__a_tool_whose_group_is_denied(lab):
     is_denied_its_coordinator(lab, **GONE)
 
