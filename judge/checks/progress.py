@@ -450,10 +450,14 @@ def of_recreation(log: Log, partition: int, every: list[Reader]) -> Iterator[tup
         is_least = all(least[place] >= begun.offset for one in mine for place in shared_by(one, log))
         if begun.offset <= begin or not is_least:
             continue
-        if log.whole(who, born_ns) or known_from_its_leader(partition, who, all_begins, log):
+        is_whole = log.whole(who, born_ns)
+        if is_whole or known_from_its_leader(partition, who, all_begins, log):
             sought = log.at("sought", partition)
-            asked = any(asks_for_end(claim, who, begun.offset, born_ns) for claim in sought if begun.by_id)
+            asked = any(asks_where_to_begin(claim, who, begun.offset, born_ns) for claim in sought if begun.by_id)
             asked = asked or looks_at_last_records(partition, who, mine, begun, log)
+            may_be_set = not is_whole or is_set(partition, mine, begun, log)
+            if not asked and may_be_set and not may_be_kept(partition, mine, begun, log):
+                continue
             again = max(one.last[1] for one in begun.readers) - begun.offset
             claims = [claim for one in begun.readers for claim in one.claims]
             recreated = {"recreated": log.topic_id}
@@ -584,11 +588,13 @@ def shared_by(one: Reader, log: Log) -> list[tuple[str, str | None]]:
     return [("client", one.client_id), *{("group", claim["group"]): None for claim in members}]
 
 
-def asks_for_end(sought: Claim, who: Who, offset: int, born_ns: int) -> bool:
-    """Whether an answer about the topic as it is now gave a reader the offset at which it begins as the log's end."""
+def asks_where_to_begin(sought: Claim, who: Who, offset: int, born_ns: int) -> bool:
+    """Whether an answer about the topic as it is now gave a reader the offset at which it begins as the log's end, or
+    as that of a time.
+    """
     same = (sought["client_id"], sought["host"]) == who
-    at_ns, end = sought.peak["last"]
-    return same and sought["timestamp"] == END and end == offset and at_ns >= born_ns
+    at_ns, found = sought.peak["last"]
+    return same and sought["timestamp"] >= END and found == offset and at_ns >= born_ns
 
 
 def looks_at_last_records(partition: int, who: Who, mine: list[Reader], begun: Begin, log: Log) -> bool:
@@ -606,6 +612,32 @@ def looks_at_last_records(partition: int, who: Who, mine: list[Reader], begun: B
     sought = log.at("sought", partition)
     ends = by_second(one for one in sought if (one["client_id"], one["host"], one["timestamp"]) == (*who, END))
     return any(log.born_ns <= at * SECOND_NS <= until_ns and end >= min(since) for at, end in ends.items())
+
+
+def is_set(partition: int, mine: list[Reader], begun: Begin, log: Log) -> bool:
+    """Whether the offset at which a reader begins was committed for its group before, since the topic is there: by a
+    tool that sets it, or that translates it from another cluster.
+    """
+    born, begin = log.born_ns // SLOT_NS, begun.ts_ns // SLOT_NS
+    groups = {place for one in mine for place in shared_by(one, log)}
+    done = by_slot(one for one in log.current("committed", partition) if ("group", one["group"]) in groups)
+    return any(born <= slot < begin and offset == begun.offset for slot, offset in done)
+
+
+def may_be_kept(partition: int, mine: list[Reader], begun: Begin, log: Log) -> bool:
+    """Whether no commit that was not captured explains where a reader begins: where it was in the former topic, between
+    what it asked for in its last seconds, as it may have committed, and the end of that one; or any offset, if it goes
+    on at once. A tool sets offsets of groups without members alone.
+    """
+    born, ended_ns = log.born_ns // SLOT_NS, log.topic.lives.ended_ns if log.topic.lives else 0
+    before = [one for one in mine if read_before(one, log, ended_ns)]
+    asked = [each for one in before for each in by_slot(one.claims, lowest=True) if each[0] <= born]
+    serves = [claim for claim in log.at("serves", partition) if claim["topic_id"] != log.topic_id]
+    ends = [offset for slot, offset in by_slot(serves) if slot <= born]
+    last = max((slot for slot, _ in asked), default=0)
+    least = min((offset for slot, offset in asked if slot >= last - 1), default=0)
+    at_once = begun.ts_ns // SLOT_NS <= last + 1
+    return at_once or least <= begun.offset <= max(ends, default=begun.offset)
 
 
 def of_range(log: Log, partition: int, every: list[Reader]) -> Iterator[tuple[Who, Skip]]:
@@ -693,10 +725,18 @@ def first_leader(partition: int, until_ns: int, log: Log) -> set[str]:
 
 
 def goes_before(other: Begin, begun: Begin) -> bool:
-    """Whether a reader that begins sooner asks for nothing once another one has begun: as the one before it in its
-    group, which may fetch a moment longer.
+    """Whether a reader that begins sooner asks for nothing while another one reads: as the one before it in its group,
+    which may fetch a moment longer, and may get the partition back.
     """
-    return other.offset < begun.offset and max(one.last[0] for one in other.readers) <= begun.ts_ns + SLOT_NS
+    since = begun.ts_ns // SLOT_NS
+    both = slots_of(other) & slots_of(begun)
+    both -= {since, since + (max(one.last[0] for one in other.readers) <= begun.ts_ns + SLOT_NS)}
+    return other.offset < begun.offset and not any(slot >= since and slot + 1 in both for slot in both)
+
+
+def slots_of(begun: Begin) -> set[int]:
+    """In which a client asked for a partition."""
+    return {slot for one in begun.readers for slot, _ in one.times}
 
 
 def is_set_back(partition: int, who: Who, begun: Begin, log: Log) -> bool:

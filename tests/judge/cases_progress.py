@@ -439,7 +439,7 @@ def grp010_fires__by_name_while_the_new_one_grows(lab):
     assert found["count"] == 33
 
 
-def one_broker_of_two(lab, *, epoch=0, leader=1, old=0, new=33, stated=80, deleted=True, client_id="reader"):
+def one_broker_of_two(lab, *, epoch=0, leader=1, old=0, new=33, begin=50, stated=80, deleted=True, client_id="reader"):
     """Broker 2 was not captured; the reader reads another partition of the topic before, and keeps its offset."""
     brokers, known = {B1: 1, B2: 2}, (("songs", ID_1), ("songs", ID_2, 0, epoch))
     talk = lab.talk(client_id="admin", host="10.0.0.5")
@@ -451,7 +451,7 @@ def one_broker_of_two(lab, *, epoch=0, leader=1, old=0, new=33, stated=80, delet
     lab.metadata(40, [("songs", ID_2)], brokers=brokers, talk=talk)
     lab.metadata(stated, [known[1]], brokers=brokers, talk=talk, leader=leader)
     fetches(lab, follows(1, 34), partition=old)
-    return fetches(lab, [(50 + n, new + n, 60 + n) for n in range(30)], ID_2, client_id=client_id)
+    return fetches(lab, [(begin + n, new + n, 90 + n) for n in range(30)], ID_2, client_id=client_id)
 
 
 def grp010_fires__the_only_leader_of_its_partition_was_captured(lab):
@@ -471,6 +471,64 @@ def grp010_fires__deleted_at_a_broker_that_was_not_captured(lab):
     one_broker_of_two(lab, deleted=False)
     (found,) = lab.findings("GRP010")
     assert found["count"] == 33
+
+
+def grp010_near_miss__its_offset_may_be_set_at_a_broker_that_was_not_captured(lab):
+    """The end of the new topic, by an operator: the former one never came so far."""
+    one_broker_of_two(lab, new=50)
+
+
+def grp010_near_miss__its_offset_may_be_translated_at_a_broker_that_was_not_captured(lab):
+    """By MirrorMaker: the reader was far beyond it in the former topic."""
+    one_broker_of_two(lab, new=12)
+
+
+def grp010_fires__it_goes_on_at_once_where_no_tool_sets_it(lab):
+    """Java's client cuts its position back to the end of the new log (KIP-320)."""
+    one_broker_of_two(lab, new=5, begin=41)
+    (found,) = lab.findings("GRP010")
+    assert found["count"] == 5
+
+
+def grp010_near_miss__members_that_take_turns(lab):
+    """One reads on where the other one was; their group is not known, as its coordinator was not captured."""
+    for number in (1, 2):
+        fetches(lab, follows(1, 34), client_id=f"pod-{number}")
+    one_broker_of_two(lab, new=40, begin=100, client_id="pod-1", stated=200)
+    fetches(lab, [(41 + n, n, 60) for n in range(20)], ID_2, client_id="pod-1")
+    fetches(lab, [(70 + n, 20 + n, 60) for n in range(20)], ID_2, client_id="pod-2")
+
+
+def tool_sets_its_offset(lab, offset):
+    """While the group has no member."""
+    recreated(lab)
+    process(lab, 1, 1, until=34)
+    fetches(lab, follows(1, 34))
+    commits(lab, [20, 33], [20, 33])
+    commits(lab, [70], [offset], talk=lab.talk(client_id="tool", host="10.0.0.50"))
+    process(lab, 90, 2, until=130)
+    fetches_offset(lab, 90.5, offset)
+    fetches(lab, [(91 + n, offset + n, 150) for n in range(30)], ID_2)
+
+
+def grp010_near_miss__a_tool_sets_its_offset(lab):
+    tool_sets_its_offset(lab, 73)
+
+
+def grp010_fires__a_tool_copies_its_former_offset(lab):
+    tool_sets_its_offset(lab, 33)
+    (found,) = lab.findings("GRP010")
+    assert found["count"] == 33
+
+
+def grp010_fires__a_time_that_it_asks_for(lab):
+    """It chose to leave out what is before."""
+    recreated(lab)
+    fetches(lab, follows(1, 34))
+    lists_offset(lab, 59, 12, 1_700_000_000_000)
+    fetches(lab, [(60 + n, 12 + n, 90) for n in range(30)], ID_2)
+    (found,) = lab.findings("GRP010")
+    assert found["kind"] == "information"
 
 
 def grp010_near_miss__the_only_leader_gives_it_the_first_record(lab):

@@ -97,7 +97,9 @@ def test_what_may_have_been_asked_elsewhere_accuses_nobody(offsets, missing):
 @FEW
 @given(OFFSETS, st.integers(0, 2), st.sampled_from([1, 2]), st.integers(41, 99), st.booleans())
 def test_what_the_only_leader_of_a_partition_was_asked_is_all_that_was_asked(offsets, epoch, leader, at, ends):
-    """Broker 2 was not captured: broker 1 shows it only if it leads since the creation, and is said to yet."""
+    """Broker 2 was not captured: broker 1 shows it only if it leads since the creation, and is said to yet. What is not
+    where the reader was in the former topic may have been set at broker 2.
+    """
     lab = Lab()
     recreated(lab)
     lab.metadata(at, [("songs", ID_2, 0, epoch)], brokers={B1: 1, B2: 2}, leader=leader)
@@ -106,7 +108,8 @@ def test_what_the_only_leader_of_a_partition_was_asked_is_all_that_was_asked(off
         fetches(lab, [(41 + n, n, 90) for n in range(9)], ID_2, client_id="mate", host="10.0.0.9")
     since_birth = epoch == 0 and leader == 1 and at >= 50
     known = since_birth and not ends
-    assert never_read(lab) == ({"reader": min(offsets)} if known and min(offsets) else {})
+    kept = 20 <= min(offsets) <= 33
+    assert never_read(lab) == ({"reader": min(offsets)} if known and kept else {})
 
 
 @FEW
