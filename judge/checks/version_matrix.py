@@ -19,6 +19,8 @@ from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topology.clusters import Group
 
 UNKNOWN_EPOCH = -1
+OFF = 0
+"""The level of a feature that is not in use."""
 TURNS = 3
 """So many changes of a level in the order of epochs, which no server states itself, are none."""
 SHOWN = 3
@@ -96,14 +98,23 @@ def feature_levels_disagree(subject: Subject, group: Group, context: CheckContex
             words = {"what": f"has different levels at epochs from {first} to {last}: {'; '.join(each)}"}
             latest = [max(side, key=lambda claim: claim.last) for side in sides]
             yield of_feature(feature, latest, "epochs", words, context)
+    for claim, what in unsupported_levels(finalized, subject, group, context):
+        yield of_feature(claim["feature"], [claim], claim["endpoint"], {"what": what}, context)
+
+
+def unsupported_levels(
+    finalized: list[Claim], subject: Subject, group: Group, context: CheckContext
+) -> Iterator[tuple[Claim, str]]:
+    """Levels above or below all that their server supported meanwhile; a feature that is not in use has level 0."""
     supported = context.by("endpoint feature", "supported_feature", group, *subject)
     for claim in finalized:
         ranges = supported.get((claim["endpoint"], claim["feature"]), ())
         valid = [one for one in ranges if one.first.ts_ns <= claim.last.ts_ns and claim.first.ts_ns <= one.last.ts_ns]
-        if valid and all(claim["level"] > one["high"] for one in valid):
-            high = max(one["high"] for one in valid)
-            what = f"has level {claim['level']}, and {servers_of([claim], context)} supports no more than {high}"
-            yield of_feature(claim["feature"], [claim], claim["endpoint"], {"what": what}, context)
+        level, server = claim["level"], servers_of([claim], context)
+        if valid and all(level > one["high"] for one in valid):
+            yield claim, f"has level {level}, and {server} supports no more than {max(one['high'] for one in valid)}"
+        elif valid and all(OFF < level < one["low"] for one in valid):
+            yield claim, f"has level {level}, and {server} supports no less than {min(one['low'] for one in valid)}"
 
 
 def together_ns(sides: list[list[Claim]]) -> int:

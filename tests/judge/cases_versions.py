@@ -538,11 +538,11 @@ def ver010_cannot_know(lab):
     lab.versions(7200, ranges("3.9.1"), server=B2)
 
 
-def with_features(lab, server, level, *, epoch=500, high=21, times=(0, 60, 120)):
+def with_features(lab, server, level, *, epoch=500, low=1, high=21, times=(0, 60, 120)):
     talk = lab.talk(server)
     answer = {
         "apiKeys": [],
-        "supportedFeatures": [{"name": "metadata.version", "minVersion": 1, "maxVersion": high}],
+        "supportedFeatures": [{"name": "metadata.version", "minVersion": low, "maxVersion": high}],
         "finalizedFeaturesEpoch": epoch,
         "finalizedFeatures": [{"name": "metadata.version", "maxVersionLevel": level, "minVersionLevel": level}],
     }
@@ -559,6 +559,14 @@ def ver011_fires(lab):
 
 def ver011_fires__above_what_is_supported(lab):
     with_features(lab, B1, 27, high=25)
+
+
+def ver011_fires__below_what_is_supported(lab):
+    with_features(lab, B1, 3, low=7)
+
+
+def ver011_near_miss__a_feature_that_is_off(lab):
+    with_features(lab, B1, 0, low=1)
 
 
 def with_growing_epochs(lab, server, levels, *, first):
