@@ -60,6 +60,7 @@ def account(claims: Iterable[Claim], advertised: Advertised) -> Iterator[Claim]:
             yield from broken(connection, by_kind)
         if "connection_ranges" in by_kind:
             yield from outside(by_kind, advertised)
+            yield from ranges_hold(connection, by_kind)
             if str(connection.peak.get("closed_by", [""])[-1]).startswith("server"):
                 yield Claim("asked", connection.key, connection.first, peak={f"{LEAST}{connection['client']}": 1})
         else:
@@ -205,6 +206,17 @@ def outside(by_kind: Mapping[str, list[Claim]], advertised: Advertised) -> Itera
         if tally:
             key = (*claim.key[:IDENTITY], claim["client_id"], valid[-1]["digest"])
             yield Claim("outside", key, claim.first, claim.last, count=sum(tally.values()), tally=tally)
+
+
+def ranges_hold(connection: Claim, by_kind: Mapping[str, list[Claim]]) -> Iterator[Claim]:
+    """Until when a server surely was the process that advertised these ranges: the last request on the connection, as
+    none outlives its process. To the whole minute below, so that it is stated again once per minute.
+    """
+    last = max((claim.last for claim in by_kind.get("connection_requests", ())), default=None)
+    for claim in by_kind["connection_ranges"] if last is not None else ():
+        ts_ns = max(claim.first.ts_ns, last.ts_ns - last.ts_ns % MINUTE_NS)
+        key = (*connection.key, claim["digest"])
+        yield Claim("ranges_hold", key, claim.first, claim.first, peak={"until": ts_ns})
 
 
 def outside_of_others(connection: Claim, requests: Iterable[Claim], advertised: Advertised) -> Iterator[Claim]:

@@ -547,14 +547,27 @@ def outside_of_others(subject: Subject, group: Group, context: CheckContext) -> 
         return
     own = subject[1] in own_endpoints(group, context)
     to_all = is_broker_to_all(subject[1], every, group, context)
+    until_ns = held_until(subject, group, context)
     for claim in asked:
         began_ns = -claim.peak["began"]
-        valid = [one for one in every if one.first.ts_ns <= claim.last.ts_ns and one.last.ts_ns >= began_ns]
+        valid = [
+            one for one in every
+            if one.first.ts_ns <= claim.last.ts_ns
+            and max(one.last.ts_ns, until_ns.get(digest(one["ranges"]), 0)) >= began_ns
+        ]  # fmt: skip
         for api, version in words_of(claim) if valid else ():
             known = any(accepts(read(one["ranges"]), key_of(api), version) for one in every)
             direct = own or (to_all and version > highest(every, api))
             if not known and (between_brokers(claim, api, group) or (direct and was_granted(claim, group, context))):
                 yield claim, valid[-1], api, version
+
+
+def held_until(subject: Subject, group: Group, context: CheckContext) -> dict[str, int]:
+    """Until when a server surely was a process that advertised ranges, by their digest."""
+    until_ns: dict[str, int] = {}
+    for claim in context.claims("ranges_hold", group, *subject):
+        until_ns[claim["digest"]] = max(claim.peak["until"], until_ns.get(claim["digest"], 0))
+    return until_ns
 
 
 def highest(claims: list[Claim], api: str) -> int:

@@ -20,6 +20,7 @@ ADDED = frozenset(
         "unpaired",
         "outside",
         "outside_of_others",
+        "ranges_hold",
         "asked",
         "closed_after",
         "partial",

@@ -872,6 +872,30 @@ def ver002_fires__a_broker_that_tells_all_clients_the_same(lab):
     told_to_all_others(lab, BROKERS)
 
 
+def told_before(lab, until, version=16):
+    """A client begins after the last ApiVersions answer; those who got one are served `until` then."""
+    lab.metadata(0, brokers=BROKERS)
+    for number in range(4):
+        talk = lab.versions(number, ranges("3.1.2", "Z"), client_id=f"app-{number}")
+        for at in range(5, until, 10):
+            lab.metadata(at, talk=talk)
+    lab.fetches(range(40, 120, 5), ID_1, version=version)
+
+
+def ver002_fires__a_client_that_begins_after_all_others(lab):
+    """Their connections have not ended since, nor has the broker's process."""
+    told_before(lab, 120)
+
+
+def ver002_near_miss__a_broker_that_may_have_been_restarted(lab):
+    """None of those who know its ranges talk to it any more."""
+    told_before(lab, 38)
+
+
+def ver002_near_miss__a_client_that_begins_after_all_others(lab):
+    told_before(lab, 120, version=13)
+
+
 def ver002_near_miss__an_old_client_that_does_not_ask(lab):
     """It sends what it has, and the broker closes the connection (VER001)."""
     lab.metadata(0, brokers=BROKERS)
