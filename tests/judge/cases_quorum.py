@@ -50,6 +50,40 @@ def log006_fires__an_answer_names_another(lab):
     announces(lab, 30, 1, 10, B2, error=74, seen=(3, 11))
 
 
+def describes(lab, at, leader, epoch, server):
+    """An answer to DescribeQuorum."""
+    row = {"partitionIndex": 0, "leaderId": leader, "leaderEpoch": epoch, "highWatermark": 9}
+    answer = {"topics": [{"topicName": LOG, "partitions": [row]}]}
+    asked = {"topics": [{"topicName": LOG, "partitions": [{"partitionIndex": 0}]}]}
+    lab.talk(server, "admin").ask(at, "DescribeQuorum", 1, asked, answer)
+    lab.until = max(lab.until, at)
+
+
+def log006_fires__two_servers_describe_it(lab):
+    listed(lab)
+    for at in range(5, 60, 10):
+        describes(lab, at, 2, 11, B1)
+        describes(lab, at + 5, 3, 11, B3)
+
+
+def log006_near_miss__described_before_and_after_an_election(lab):
+    listed(lab)
+    describes(lab, 5, 2, 11, B1)
+    for server in (B1, B3):
+        describes(lab, 40, 3, 12, server)
+
+
+def log006_fires__refused_fetches_name_two(lab):
+    """Voters that fetch the log are sent to two leaders."""
+    listed(lab)
+    asked = {"replicaId": 1, "topics": [{"topic": LOG, "partitions": [{"partition": 0, "currentLeaderEpoch": 11}]}]}
+    for at, server, leader in ((5, B1, 2), (10, B3, 3)):
+        row = {"partitionIndex": 0, "errorCode": 6, "records": None, "abortedTransactions": None}
+        row["currentLeader"] = {"leaderId": leader, "leaderEpoch": 11}
+        answer = {"responses": [{"topic": LOG, "partitions": [row]}]}
+        lab.talk(server, "raft-client-1", "10.0.0.1").ask(at, "Fetch", 12, asked, answer)
+
+
 def log006_near_miss(lab):
     """An election: a leader resigns, and another one leads the next epoch."""
     announces(lab, 5, 2, 11, B1)

@@ -1,7 +1,8 @@
 """Claims of the metadata log's quorum: who leads in which epoch, whom voters grant their votes, what the log is called.
 
 Rule: a request counts if its answer accepts it, so a refused announcement states nothing about others. A pre-vote binds
-nothing (KIP-996).
+nothing (KIP-996). Answers count whoever asked: DescribeQuorum is the active controller's, and a fetch of the log that
+is refused names the leader to turn to.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,7 +12,7 @@ import numpy as np
 from wirecheck.decode.log.metadata_log import TOPIC_NAME
 from wirecheck.judge.claims.batch import Batch, Bools, Lines, among
 from wirecheck.judge.claims.claim import METADATA_LOG
-from wirecheck.judge.claims.reduce import Column, Ints, Rows
+from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant
 
 ANNOUNCED = ("BeginQuorumEpoch", "EndQuorumEpoch")
 APIS = ("Vote", *ANNOUNCED)
@@ -35,12 +36,25 @@ def claims(batch: Batch) -> Iterator[Rows]:
                 yield leaders(asked, api, (asked["leader_id"] >= 0) & granting)
     if asked := batch.lines("Vote", "request", PARTITIONS):
         yield granted(asked)
+    if described := batch.lines("DescribeQuorum", "response", PARTITIONS):
+        yield leaders(described, "DescribeQuorum", (described["leader_id"] >= 0) & (described["error_code"] == 0))
+    if fetched := batch.lines("Fetch", "response", "responses.partitions"):
+        yield leaders_to_turn_to(fetched)
 
 
 def leaders(lines: Lines, api: str, where: Bools) -> Rows:
-    return lines.states(
-        "quorum_leader", ["@endpoint", *TOPIC, "partition_index", "leader_epoch", "leader_id", f"={api}"], where
-    )
+    topic = TOPIC if lines.has("topic_id") else (TOPIC[0], "-")
+    key = ["@endpoint", *topic, "partition_index", "leader_epoch", "leader_id", f"={api}"]
+    return lines.states("quorum_leader", key, where)
+
+
+def leaders_to_turn_to(fetched: Lines) -> Rows:
+    """Of refused fetches of the log: the leader that the answer names (KIP-595)."""
+    named = among(fetched.column("topic"), {TOPIC_NAME}) | among(fetched.column("topic_id"), {METADATA_LOG})
+    leader, epoch = fetched["current_leader.leader_id"], fetched["current_leader.leader_epoch"]
+    where = [constant(TOPIC_NAME, len(fetched)), "-", "partition_index", Column(epoch), Column(leader), "=Fetch"]
+    refused = named & (fetched["error_code"] != 0)
+    return fetched.states("quorum_leader", ["@endpoint", *where], refused & (leader >= 0) & (epoch >= 0))
 
 
 def accepted(asked: Lines, api: str) -> Bools:
