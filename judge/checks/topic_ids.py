@@ -395,12 +395,13 @@ def served_after_deletion(subject: Subject, group: Group, context: CheckContext)
 
 
 def served_after_stop(topic: Topic, context: CheckContext) -> Iterator[Evidence]:
-    """Partitions that a broker had to delete (StopReplica), and serves for longer than the grace period after that. A
-    later order may give them back. By the draft they are deleted at once.
+    """Partitions that a broker had to delete (StopReplica; all of them with the topic), and serves for longer than the
+    grace period after that. A later order may give them back. By the draft they are deleted at once.
     """
     grace_ns = context.settings.broker_grace_ns
     stops = [*context.claims("stopped", topic.group, "name", topic.name)]
     stops += [c for c in context.claims("ordered", topic.group, "name", topic.name) if c["how"] == DELETE]
+    stops += [c for c in topic.deletions if c["source"] == "stop-replica"]
     history = topic.histories[-1] if topic.histories else None
     if not stops or history is None:
         return
@@ -409,8 +410,8 @@ def served_after_stop(topic: Topic, context: CheckContext) -> Iterator[Evidence]
     ordered_ns = max((c.last.ts_ns for c in topic.bindings if c["source"] == "leader-and-isr"), default=0)
     for (endpoint,), of_endpoint in gathered(stops, "endpoint"):
         since = max(claim.last.ts_ns for claim in of_endpoint)
-        parts = {claim["partition"] for claim in of_endpoint}
-        mine = [one for one in served if one["endpoint"] == endpoint and one["partition"] in parts]
+        parts = {None if claim.kind == "deletion" else claim["partition"] for claim in of_endpoint}
+        mine = [one for one in served if one["endpoint"] == endpoint and parts & {None, one["partition"]}]
         drafted = any(claim.kind == "ordered" for claim in of_endpoint)
         soon_ns = grace_ns // 2 if drafted else 2 * grace_ns
         still = [one for one in mine if one.peak["latest"] >= since + soon_ns]
@@ -513,7 +514,7 @@ def topic_flips_between_ids(subject: Subject, group: Group, context: CheckContex
             time = clock(max(claim.last.ts_ns for claim in again))
             words = {"who": "A controller gave", "old": old.topic_id, "new": new.topic_id, "time": time}
             yield two_ids(topic, old.topic_id, new.topic_id, sides, count=len(again), first_ns=new.born_ns, words=words)
-        elif not orders and (back := list(returned(old, new, context))):
+        elif not again and (back := list(returned(old, new, context))):
             since_ns = max(one.last.ts_ns for _, one in back)
             nodes = [str(context.node(claim)) for claim, _ in back]
             words = {"who": f"{in_answers(nodes)}", "old": old.topic_id, "new": new.topic_id, "time": clock(since_ns)}

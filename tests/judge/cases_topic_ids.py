@@ -133,6 +133,11 @@ def tid003_fires__in_answers_of_one_broker(lab):
 
 
 def tid003_near_miss__of_two_clients_of_a_proxy(lab):
+def tid003_fires__in_answers_of_a_broker_that_a_controller_gave_the_first(lab):
+    lab.control(0, "LeaderAndIsr", [("orders", ID_1, 4)])
+    tid003_fires__in_answers_of_one_broker(lab)
+
+
     """It renames topics for one of them."""
     for begin, topic_id, host in ((0, ID_1, "10.0.0.98"), (60, ID_2, "10.0.0.99"), (120, ID_1, "10.0.0.98")):
         for at in range(begin, begin + 60, 10):
@@ -521,6 +526,31 @@ def tid010_near_miss__reported_again_by_all(lab):
 
 
 def tid010_cannot_know(lab):
+def deleted_at_a_broker(lab, *, recreated=False, error=0):
+    """StopReplica deletes the topic at broker 1, which goes on serving the ID."""
+    lab.control(0, "LeaderAndIsr", [("orders", ID_1, 4)])
+    state = {"partitionIndex": 0, "leaderEpoch": -2, "deletePartition": True}
+    states = [{"topicName": "orders", "partitionStates": [state]}]
+    asked = {"controllerId": 3, "controllerEpoch": 1, "topicStates": states}
+    lab.talk(B1, "3", "10.0.0.3").ask(20, "StopReplica", 3, asked, {"errorCode": error})
+    if recreated:
+        lab.control(25, "LeaderAndIsr", [("orders", ID_2, 0, {"isNew": True})])
+    lab.fetches(range(2, 20, 5), ID_1)
+    lab.fetches(range(32, 150, 5), ID_2 if recreated else ID_1)
+
+
+def tid010_fires__deleted_by_a_controller(lab):
+    deleted_at_a_broker(lab)
+
+
+def tid010_near_miss__deleted_by_a_controller_and_created_again(lab):
+    deleted_at_a_broker(lab, recreated=True)
+
+
+def tid010_near_miss__a_controller_that_is_refused(lab):
+    deleted_at_a_broker(lab, error=11)
+
+
     """Which id the name had when it was deleted is not known: an old answer carries none."""
     lab.metadata(0, [("orders", None)], version=9)
     lab.deleted(10, "orders")
