@@ -29,6 +29,7 @@ from wirecheck.judge.checks.shapes import (
 from wirecheck.judge.checks.statements import disagreements
 from wirecheck.judge.checks.topic_ids import recreation, renumbered
 from wirecheck.judge.claims.claim import METADATA_LOG, RESERVED, ZERO, Claim, Subject
+from wirecheck.judge.claims.extract.log_entries import SOURCE
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.streaks import stuck
 from wirecheck.judge.topic_history import History, Topic, name_of, stated_order, topic_of
@@ -216,6 +217,7 @@ def reserved_topic_id_misused(subject: Subject, group: Group, context: CheckCont
         yield from assigned_without_an_id(context.claims("null_assigned", group, *subject), context)
         return
     yield from created_without_an_id(subject, group, context)
+    yield from logged_without_an_id(subject, group, context)
     bound = (claim for claim in context.claims("binding", group, *subject) if claim["topic_id"] not in {None, ZERO})
     odd: list[tuple[str, list[Claim]]] = []
     for (topic_id,), claims in gathered(bound, "topic_id"):
@@ -228,6 +230,13 @@ def reserved_topic_id_misused(subject: Subject, group: Group, context: CheckCont
         more = f", like {len(odd) - 1:,} more of its IDs" if len(odd) > 1 else ""
         why = f"is not random{more}, so it is not from Apache Kafka"
         yield bound_to(claims, topic_id, subject[1], why, kind="information")
+
+
+def logged_without_an_id(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """A record of the metadata log that gives a topic the null ID: KRaft gives each topic one."""
+    bindings = context.claims("binding", group, *subject)
+    if claims := [claim for claim in bindings if claim["source"] == SOURCE and claim["topic_id"] == ZERO]:
+        yield bound_to(claims, ZERO, subject[1], "is the null ID, in the metadata log")
 
 
 def named_as_the_log(claims: list[Claim]) -> Iterator[Evidence]:

@@ -1,6 +1,7 @@
 """Cases of the TID checks, in bytes: one that fires, one that nearly does, one where nobody can know."""
 
-from tests.judge.cases_control import node_beats
+from tests.decode.log.batches import topic
+from tests.judge.cases_control import id_bytes, log, node_beats
 from tests.judge.lab import B1, B2, B3, ID_1, ID_2, ID_3, NO_ID, START, disagrees_at, disagrees_later
 from wirecheck.decode.schemas import releases
 
@@ -132,12 +133,12 @@ def tid003_fires__in_answers_of_one_broker(lab):
     lab.fetches(range(5, 180, 20), ID_3, client_id="broker-2-fetcher-0", host="10.0.0.2")
 
 
-def tid003_near_miss__of_two_clients_of_a_proxy(lab):
 def tid003_fires__in_answers_of_a_broker_that_a_controller_gave_the_first(lab):
     lab.control(0, "LeaderAndIsr", [("orders", ID_1, 4)])
     tid003_fires__in_answers_of_one_broker(lab)
 
 
+def tid003_near_miss__of_two_clients_of_a_proxy(lab):
     """It renames topics for one of them."""
     for begin, topic_id, host in ((0, ID_1, "10.0.0.98"), (60, ID_2, "10.0.0.99"), (120, ID_1, "10.0.0.98")):
         for at in range(begin, begin + 60, 10):
@@ -525,7 +526,6 @@ def tid010_near_miss__reported_again_by_all(lab):
             lab.metadata(at, [("orders", topic_id)], server=server)
 
 
-def tid010_cannot_know(lab):
 def deleted_at_a_broker(lab, *, recreated=False, error=0):
     """StopReplica deletes the topic at broker 1, which goes on serving the ID."""
     lab.control(0, "LeaderAndIsr", [("orders", ID_1, 4)])
@@ -551,6 +551,7 @@ def tid010_near_miss__a_controller_that_is_refused(lab):
     deleted_at_a_broker(lab, error=11)
 
 
+def tid010_cannot_know(lab):
     """Which id the name had when it was deleted is not known: an old answer carries none."""
     lab.metadata(0, [("orders", None)], version=9)
     lab.deleted(10, "orders")
@@ -682,6 +683,19 @@ def creates_without_an_id(lab, release, listener, **more):
 
 def tid013_fires__a_topic_is_created_with_the_null_id(lab):
     creates_without_an_id(lab, "4.0.0", "B")
+
+
+def logged_id(lab, topic_id):
+    lab.metadata(0)
+    log(lab, 1, topic("orders", id_bytes(topic_id)), high_watermark=1)
+
+
+def tid013_fires__a_record_of_the_log_has_the_null_id(lab):
+    logged_id(lab, NO_ID)
+
+
+def tid013_near_miss__a_record_of_the_log_has_an_id(lab):
+    logged_id(lab, ID_1)
 
 
 def tid013_near_miss__a_topic_is_only_validated(lab):
