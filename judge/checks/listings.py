@@ -14,6 +14,7 @@ from wirecheck.judge.checks.shapes import (
     clients_of,
     end_ns,
     gathered,
+    partial_links,
     resting_on,
     servers_of,
     slots,
@@ -21,9 +22,11 @@ from wirecheck.judge.checks.shapes import (
 )
 from wirecheck.judge.checks.statements import own_endpoints, spans
 from wirecheck.judge.checks.topic_id_uses import users_of
-from wirecheck.judge.claims.claim import RESERVED, Claim, Subject
+from wirecheck.judge.claims.claim import RESERVED, ZERO, Claim, Subject
+from wirecheck.judge.claims.extract.answers import SESSIONS
 from wirecheck.judge.claims.outcomes import SUCCESS
 from wirecheck.judge.results.finding import Evidence, first_of, last_of
+from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import REPORTS, name_of
 from wirecheck.judge.topology.clusters import Group
 from wirecheck.judge.topology.endpoint_history import host_of
@@ -33,6 +36,7 @@ FETCH = "Fetch"
 """Of rejected fetches, `use` has each run: FET001."""
 LISTING = 2
 """So many servers must list all topics without an ID that another one grants."""
+KEY = "topic_id asked api"
 REPEATED = 2
 """Answers: one may have been read wrongly."""
 
@@ -133,18 +137,59 @@ def principals(claim: Claim, group: Group, context: CheckContext) -> frozenset[s
 
 
 def answer_names_another_id(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    answers = [claim for claim in context.claims("other_answer", group, *subject) if claim["topic_id"] == subject[1]]
-    for (asked, api), claims in gathered(answers, "asked api"):
-        count = sum(claim.count for claim in claims)
+    answers = [claim for claim in context.claims("other_answer", group, *subject) if named_in(claim) == subject[1]]
+    found = [(*key, sum(claim.count for claim in claims), claims) for key, claims in gathered(answers, KEY)]
+    sessions = gathered(answered_in_sessions(subject, group, context), "topic_id api")
+    known = {(topic_id, api) for topic_id, asked, api, *_ in found if not asked}
+    found += [
+        (topic_id, None, api, sum(map(granted_count, claims)), claims)
+        for (topic_id, api), claims in sessions
+        if (topic_id, api) not in known
+    ]
+    for topic_id, asked, api, count, claims in found:
         if count < REPEATED:
             continue
-        names = (name_of(("id", one), group, context) for one in (asked, subject[1]) if one)
+        ids = tuple(one for one in (asked, topic_id) if one and one != ZERO)
+        names = (name_of(("id", one), group, context) for one in ids)
         name = next((one for one in names if one is not None), None)
         words: dict[str, Any] = {"api": api, "server": servers_of(claims, context)}
-        words |= {"asked": asked or "other IDs", "topic_id": subject[1]}
-        ids = tuple(filter(None, (asked, subject[1])))
+        words |= {"asked": asked or "other IDs", "with": with_id(topic_id)}
         about = {"topic": name, "topic_ids": ids, "client_ids": clients_of(claims), "count": count}
-        yield resting_on(claims, subject[1], asked or "", api, **about, words=words)
+        yield resting_on(claims, topic_id, asked or "", api, **about, words=words)
+
+
+def answered_in_sessions(subject: Subject, group: Group, context: CheckContext) -> list[Claim]:
+    """Answers in sessions that name an ID which the client asks for in none of its requests. All of them were captured,
+    and are remembered: sessions last, and an idle topic is named again after hours.
+    """
+    uses = context.claims("use", group, *subject)
+    odd = [claim for claim in uses if claim["api"] in SESSIONS and "asked" not in claim.peak]
+    if subject[1] in RESERVED or not odd:
+        return []
+    context.watch()
+    return [claim for claim in odd if granted_count(claim) >= REPEATED and is_whole(claim, group, context)]
+
+
+def granted_count(use: Claim) -> int:
+    return sum(run.count for run in use.outcomes.runs({SUCCESS}))
+
+
+def is_whole(use: Claim, group: Group, context: CheckContext) -> bool:
+    """Whether all requests of a client to a server are known, from the first one on."""
+    begun = [one.first.ts_ns for one in context.claims("client", group, "client", use["client_id"] or "", use["host"])]
+    if not begun or use.last.ts_ns - min(begun) >= context.settings.horizon_s * SECOND_NS:
+        return False
+    return not any(partial_links(use["client_id"], use["host"], use["endpoint"], group, context))
+
+
+def named_in(answer: Claim) -> str | None:
+    """The ID that the answer names, or was asked about where it names none."""
+    topic_id: str | None = answer["asked"] if answer["topic_id"] == ZERO else answer["topic_id"]
+    return topic_id
+
+
+def with_id(topic_id: str) -> str:
+    return "with no topic ID" if topic_id == ZERO else f"with topic ID {topic_id}"
 
 
 TIMES = 3

@@ -474,10 +474,50 @@ def tid022_fires__a_share_group(lab):
         shared(talk, at, ID_1, ID_2, epoch=0)
 
 
-def tid022_near_miss__a_session_of_a_share_group(lab):
+def committed_by_id(lab, error, answered):
     talk = lab.talk(B1)
+    for at in (1, 2, 3):
+        topics = [{"topicId": ID_1, "partitions": [{"committedOffset": at}]}]
+        answer = {"topics": [{"topicId": answered, "partitions": [{"errorCode": error}]}]}
+        talk.ask(at, "OffsetCommit", 10, {"groupId": "g", "topics": topics}, answer)
+
+
+def tid022_fires__without_an_id(lab):
+    committed_by_id(lab, 0, NO_ID)
+
+
+def tid022_near_miss__a_refusal_without_an_id(lab):
+    committed_by_id(lab, 100, NO_ID)
+
+
+def tid022_near_miss__commits(lab):
+    committed_by_id(lab, 0, ID_1)
+
+
+def tid022_near_miss__a_session_of_a_share_group(lab):
+    """It goes on from before the capture."""
+    talk = lab.talk(B1, from_start=False)
     for at in range(1, 9):
         shared(talk, at, ID_1, ID_2, epoch=at)
+
+
+def session(lab, begin, then):
+    """A session of a fetch and one of a share group: what each asks for first and then, and what is answered."""
+    fetches, shares = lab.talk(B1), lab.talk(B1, "share", "10.0.0.98")
+    answered_with(fetches, 1, begin, begin, sessionEpoch=0)
+    shared(shares, 1, begin[-1], begin[-1], epoch=0)
+    for at in range(2, 9):
+        answered_with(fetches, at, [], then, sessionEpoch=at - 1)
+        shared(shares, at, begin[-1], then[0], epoch=at - 1)
+
+
+@disagrees_at(2)
+def tid022_fires__in_a_session(lab):
+    session(lab, [ID_1], [ID_2])
+
+
+def tid022_near_miss__a_session_that_began_with_it(lab):
+    session(lab, [ID_1, ID_2], [ID_2])
 
 
 def shared(talk, at, asked, answered, *, epoch):

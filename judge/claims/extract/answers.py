@@ -69,6 +69,16 @@ def lists_all(header: Lines) -> Bools:
     return found
 
 
+def granted(answered: Lines, api: str) -> Bools:
+    """Of answers in which everything is granted: what is refused may have no ID."""
+    path = dict(REJECTING).get(api)
+    errors = answered.batch.lines(api, "response", path) if path else None
+    if not errors:
+        return np.zeros(len(answered), np.bool_)
+    found: Bools = ~np.isin(answered.message, errors.message[errors["error_code"] != 0])
+    return found
+
+
 def others(asked: Lines, answered: Lines, api: str) -> Iterator[Rows]:
     """Answers that name other IDs than their request, which names topics by ID alone; and what it asked for, where that
     is one.
@@ -77,7 +87,7 @@ def others(asked: Lines, answered: Lines, api: str) -> Iterator[Rows]:
     if api in SESSIONS:
         odd |= asked[SESSIONS[api]] > 0
     whole = ~np.isin(asked.message, asked.message[odd])
-    named = answered.present("topic_id") & answered.given("topic_id")
+    named = answered.present("topic_id") & (answered.given("topic_id") | granted(answered, api))
     named &= np.isin(answered.partner, asked.message[whole])
     both = np.concatenate([asked["topic_id"], answered["topic_id"]])
     codes = ids(both).codes

@@ -11,6 +11,7 @@ import numpy as np
 
 from wirecheck.judge.claims.batch import Batch, Lines, among
 from wirecheck.judge.claims.claim import AT, METADATA_LOG
+from wirecheck.judge.claims.extract.answers import SESSIONS
 from wirecheck.judge.claims.reduce import Column, Rows, spelled
 
 REQUESTS = (
@@ -53,7 +54,8 @@ def claims(batch: Batch) -> Iterator[Rows]:
         yield partitions.states("partition_use", "topic_id @who", partitions.present("topic_id"), peak=peak)
     for api, topics in batch.each("request", REQUESTS):
         by_id = topics.present("topic_id")
-        yield topics.states("use", f"topic_id ={api} @who", by_id, peak={"used": topics.ts_ns})
+        peak = {"used": topics.ts_ns, **({"asked": np.ones(len(topics), np.int64)} if api in SESSIONS else {})}
+        yield topics.states("use", f"topic_id ={api} @who", by_id, peak=peak)
         yield topics.states("zero_use", f"@who ={api}", by_id & ~topics.given("topic_id"))
     for api, partitions in batch.each("response", ANSWERS):
         yield answered(partitions, api)
