@@ -212,9 +212,9 @@ def ranges_hold(connection: Claim, by_kind: Mapping[str, list[Claim]]) -> Iterat
     """Until when a server surely was the process that advertised these ranges: the last request on the connection, as
     none outlives its process. To the whole minute below, so that it is stated again once per minute.
     """
-    last = max((claim.last for claim in by_kind.get("connection_requests", ())), default=None)
-    for claim in by_kind["connection_ranges"] if last is not None else ():
-        ts_ns = max(claim.first.ts_ns, last.ts_ns - last.ts_ns % MINUTE_NS)
+    last_ns = max((claim.last.ts_ns for claim in by_kind.get("connection_requests", ())), default=0)
+    for claim in by_kind["connection_ranges"]:
+        ts_ns = max(claim.first.ts_ns, last_ns - last_ns % MINUTE_NS)
         key = (*connection.key, claim["digest"])
         yield Claim("ranges_hold", key, claim.first, claim.first, peak={"until": ts_ns})
 
