@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks.fetching import WITH_IDS
 from wirecheck.judge.checks.shapes import (
     apis_of,
     clients_of,
@@ -163,11 +164,18 @@ def answered_in_sessions(subject: Subject, group: Group, context: CheckContext) 
     and are remembered: sessions last, and an idle topic is named again after hours.
     """
     uses = context.claims("use", group, *subject)
-    odd = [claim for claim in uses if claim["api"] in SESSIONS and "asked" not in claim.peak]
+    odd = [claim for claim in uses if claim["api"] in SESSIONS and "asked" not in claim.peak and is_by_id(claim)]
     if subject[1] in RESERVED or not odd:
         return []
-    context.watch()
-    return [claim for claim in odd if granted_count(claim) >= REPEATED and is_whole(claim, group, context)]
+    found = [claim for claim in odd if granted_count(claim) >= REPEATED and is_whole(claim, group, context)]
+    if found:  # what is not whole never becomes so
+        context.watch()
+    return found
+
+
+def is_by_id(use: Claim) -> bool:
+    """Whether its requests name topics by ID alone: those of a draft have the name besides."""
+    return use["api"] != FETCH or use.first.version >= WITH_IDS
 
 
 def granted_count(use: Claim) -> int:

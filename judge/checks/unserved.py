@@ -612,13 +612,21 @@ def connection_spans(subject: Subject, context: CheckContext) -> list[tuple[int,
 
 def connections_that_are_over(subject: Subject, context: CheckContext) -> list[Claim]:
     """Those of a client, by server; of one that was never seen to close, `unclosed` is its last packet."""
+    return over_among(context.ledger.claims("client", *subject), subject, context)
+
+
+def over_among(asked: list[Claim], subject: Subject, context: CheckContext) -> list[Claim]:
+    """The same at the servers that these requests went to."""
     _, client_id, host = subject
     hashed = hash_of(client_id)
-    asked = context.ledger.claims("client", *subject)
     found: list[Claim] = []
     for endpoint in dict.fromkeys(one["endpoint"] for one in asked):
         found += context.anywhere("host client_hash", "connected", "link", endpoint).get((host, hashed), ())
     return found
+
+
+LOOK_AGAIN_NS = 5 * MINUTE_NS
+"""So much later than its last request a client is looked at again, if nothing new is stated of it."""
 
 
 class LastClose(NamedTuple):
@@ -634,9 +642,10 @@ def last_close(client: Subject, group: Group, context: CheckContext) -> LastClos
     its port was not kept may be open, and one to a broker that was not captured. A close is no news of a client: it is
     looked at again later.
     """
-    seen_ns = max(one.last.ts_ns for one in context.ledger.claims("client", *client))
-    context.passed(context.watermark_ns + max(MINUTE_NS, context.watermark_ns - seen_ns))
-    over = connections_that_are_over(client, context)
+    asked = context.claims("client", group, *client)
+    seen_ns = max((one.last.ts_ns for one in asked), default=0)
+    context.passed(context.watermark_ns + max(LOOK_AGAIN_NS, context.watermark_ns - seen_ns))
+    over = over_among(asked, client, context)
     closed_ns: dict[tuple[str, Part], int] = {}
     for one in over:
         for port in one.outcomes.parts({SUCCESS}):
@@ -644,7 +653,7 @@ def last_close(client: Subject, group: Group, context: CheckContext) -> LastClos
             closed_ns[one["endpoint"], port] = last_ns
     if not closed_ns:
         return None
-    for one in context.ledger.claims("activity", *client):
+    for one in context.claims("activity", group, *client):
         for port in one.outcomes.parts(one.outcomes.codes()):
             last_ns = max(run.last_ns for run in one.outcomes.runs(part=port))
             if port == OTHERS or closed_ns.get((one["endpoint"], port), 0) < last_ns:

@@ -240,7 +240,7 @@ class Fleet(Cluster):
             yield Claim("connection_requests", (*key, name), seen, tally={"Fetch:17": 54})
             for k in range(5):
                 topic_id = self.ids[(client + 5 * n + k) % self.topics]
-                used = {"used": seen.ts_ns}
+                used = {"used": seen.ts_ns, "asked": 1}
                 yield Claim(
                     "use",
                     (topic_id, "Fetch", name, host, server),
