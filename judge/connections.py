@@ -149,8 +149,10 @@ def unseen_times(connection: Claim, gaps: Iterable[Claim]) -> dict[str, int]:
     facts = connection.peak
     if unread or protocol_of(connection) != "kafka" or facts.get("cut_bytes") or facts.get("limits_hit"):
         return {UNTIMED: 0}
-    times = [gap.first.ts_ns for gap in gaps]
-    many = {UNTIMED: -max(times)} if len(times) >= FIRST_GAPS else {}
+    every = [*gaps]
+    times = [gap.first.ts_ns for gap in every]
+    more = len(times) >= FIRST_GAPS or sum(gap["bytes"] for gap in every) < facts.get("unseen_bytes", 0)
+    many = {UNTIMED: -max(times, default=0)} if more else {}
     begun = [] if connection.peak.get("from_start") else [connection.first.ts_ns]
     return {second_of(ts_ns): 1 for ts_ns in times + begun} | many
 
