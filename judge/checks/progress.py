@@ -688,7 +688,7 @@ def known_from_its_leader(partition: int, who: Who, every: Mapping[Who, Begin], 
 
     The leader epoch is 0 until another broker leads: until then this broker gets every fetch of a consumer, as a nearer
     replica (KIP-392) is asked only where the leader says so, which gives no record then. Which group a reader is of may
-    be unknown there: whoever went before it may have read for it. `every`: where each reader begins.
+    be unknown there: one that went before it may have read for it. `every`: where each reader begins.
     """
     begun, born_ns = every[who], log.born_ns
     begun_ns = begun.ts_ns + SLOT_NS * (not begun.by_id)

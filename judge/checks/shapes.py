@@ -408,8 +408,8 @@ def partial_links(
     client_id: str | None, host: str, endpoint: str, group: Group, context: CheckContext
 ) -> Iterator[Claim]:
     """Connections that are, or may be, a client's, of which not everything is known."""
-    for claim in context.claims("partial", group, "link", endpoint):
-        if claim["host"] == host and (claim["anybodys"] or claim["client_id"] == client_id):
+    for claim in context.by("host", "partial", group, "link", endpoint).get((host,), ()):
+        if claim["anybodys"] or (claim["client_id"] or "") == (client_id or ""):
             yield claim
 
 

@@ -32,6 +32,7 @@ from wirecheck.judge.checks.shapes import (
     known_addresses,
     resting_on,
     seen_everywhere,
+    seen_whole,
     servers_of,
 )
 from wirecheck.judge.checks.starved_readers import gets_next_to_nothing
@@ -42,7 +43,6 @@ from wirecheck.judge.claims.extract.unserved import CLOSED, CLOSED_AFTER_GREETIN
 from wirecheck.judge.claims.extract.wire_format import ON_OTHERS
 from wirecheck.judge.claims.kinds import PAUSE
 from wirecheck.judge.claims.outcomes import OTHERS, SLOT_NS, SUCCESS, Part, Run
-from wirecheck.judge.ledger.connection_sums import BROKEN
 from wirecheck.judge.results.finding import Evidence, Number
 from wirecheck.judge.streaks import SENT_ELSEWHERE, Streak, longest_wait, without_pause
 from wirecheck.judge.thresholds import SECOND_NS
@@ -659,21 +659,10 @@ def last_close(client: Subject, group: Group, context: CheckContext) -> LastClos
             if port == OTHERS or closed_ns.get((one["endpoint"], port), 0) < last_ns:
                 return None
     end_ns = max(closed_ns.values())
-    if context.clusters.uncaptured([group]) or may_be_connected(client, end_ns, group, context):
+    who, every = (client[1], client[2]), {*group.endpoints}
+    if context.clusters.uncaptured([group]) or not seen_whole(*who, every, group, context, since_ns=end_ns):
         return None
     return LastClose(end_ns, "client" if any(one.peak.get("by_client") == end_ns for one in over) else "server")
-
-
-def may_be_connected(client: Subject, since_ns: int, group: Group, context: CheckContext) -> bool:
-    """Whether a connection of its host, of which bytes are missing, was there since then, and may be the client's."""
-    _, client_id, host = client
-    return any(
-        claim["what"] == BROKEN
-        and (claim["anybodys"] or (claim["client_id"] or "") == client_id)
-        and claim.last.ts_ns + MINUTE_NS * bool(claim.peak.get("open")) >= since_ns
-        for endpoint in group.endpoints
-        for claim in context.anywhere("host", "partial", "link", endpoint).get((host,), ())
-    )
 
 
 def lives_on(client: Subject, until_ns: int, context: CheckContext) -> bool:

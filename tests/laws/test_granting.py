@@ -1,7 +1,7 @@
 """The law of strangers' servers: what a server grants says nothing about a cluster whose members do not name it.
 
 A server of its own states the true ClusterId or none, lists the true brokers, with and without itself, other servers of
-its own (two list each other as members), or nobody, and answers any request of its own client with any values of the
+its own (two list each other as members), or no server, and answers any request of its own client with any values of the
 cluster and any error: what was found about others stays.
 """
 

@@ -1,7 +1,7 @@
 """Claims of the metadata log's quorum: who leads in which epoch, whom voters grant their votes, what the log is called.
 
 Rule: a request counts if its answer accepts it, so a refused announcement states nothing about others. A pre-vote binds
-nothing (KIP-996). Answers count whoever asked: DescribeQuorum is the active controller's, and a fetch of the log that
+nothing (KIP-996). Answers count for any asker: DescribeQuorum is the active controller's, and a fetch of the log that
 is refused names the leader to turn to.
 """
 
