@@ -156,6 +156,12 @@ def removed_request(one: Subject) -> set[Any]:
     return set(product(one.client_ids, (one.words.get("api"),)))
 
 
+def rejected_version(one: Subject) -> set[Any]:
+    """Of a harm who answered which API with UNSUPPORTED_VERSION (35); of a finding the same, where it is about that."""
+    api = one.words.get("api") if not isinstance(one, Harm) else one.api if UNSUPPORTED in one.errors else None
+    return set(product(one.brokers, (api,))) if api else set()
+
+
 KEYS: Mapping[str, Callable[[Subject], Collection[Any]]] = {
     "client": causes.KEYS["clients"],
     "any id": causes.KEYS["any id"],
@@ -176,6 +182,7 @@ KEYS: Mapping[str, Callable[[Subject], Collection[Any]]] = {
     "too few replicas": partial(of_error, TOO_FEW_REPLICAS),
     "refusal": refusal,
     "removed request": removed_request,
+    "rejected version": rejected_version,
     "no leader": partial(of_error, LEADER_NOT_AVAILABLE),
 }
 """What a harm and a finding have in common where a relation holds, of either."""

@@ -81,7 +81,7 @@ class Batch:
         found = self.tables(api, side)
         return Lines(self, (api, side), found[path]) if found else None
 
-    def each(self, side: str, tables: Iterable[tuple[str, ...]]) -> Iterator[tuple[Any, ...]]:
+    def each(self, side: str, tables: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
         """Rows of tables that were decoded: of (API, path, more ...) as (API, rows, more ...)."""
         for api, path, *more in tables:
             if (lines := self.lines(api, side, path)) is not None:

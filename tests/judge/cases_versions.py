@@ -422,24 +422,57 @@ def ver007_fires__in_a_roll_that_stopped(lab):
     rolled(lab, (60, 360))
 
 
-def rejects_what_it_advertises(lab, api, version, times, *, own=True, error=35):
+def answered_by_part(asked, answer):
+    """A request for one partition of orders, and the answer whose only error is the partition's."""
+    partition = {"topics": [{"name": "orders", "partitions": [{"errorCode": 35, **answer}]}]}
+    return {"topics": [{"name": "orders", "partitions": [{}]}], **asked}, partition
+
+
+ANSWERED_BY_PART = {
+    "OffsetFetch": ({"groupId": "g"}, {"groups": [{"errorCode": 35}]}),
+    "OffsetCommit": answered_by_part({"groupId": "g"}, {}),
+    "ListOffsets": answered_by_part({"replicaId": -1}, {"offset": -1}),
+    "FindCoordinator": ({"coordinatorKeys": ["g"]}, {"coordinators": [{"key": "g", "nodeId": -1, "errorCode": 35}]}),
+}
+"""Requests and answers of APIs whose answers have no error of their own."""
+
+
+def rejects_what_it_advertises(lab, api, version, times, *, own=True, asked=None):
     """A broker answers UNSUPPORTED_VERSION to one client."""
     lab.metadata(0)
     if own:
         lab.control(1, "LeaderAndIsr", [("orders", ID_1, 4)])
     lab.versions(2, ranges("3.9.1", "Z"))
     talk = lab.talk(client_id="reader", host="10.0.0.97")
-    of_groups = api == "OffsetFetch"
-    asked = {"groupId": "g"} if of_groups else {}
-    answer = {"groups": [{"errorCode": error}]} if of_groups else {"errorCode": error}
+    plain, answer = ANSWERED_BY_PART.get(api, ({}, {"errorCode": 35}))
     for at in times:
-        talk.ask(at, api, version, asked, answer)
+        talk.ask(at, api, version, {**plain, **(asked or {})}, answer)
     lab.metadata(150)
 
 
 @disagrees_at(10)
 def ver007_fires__a_version_that_it_rejects(lab):
     rejects_what_it_advertises(lab, "OffsetFetch", 9, range(10, 100, 5))
+
+
+def ver007_fires__a_version_that_it_rejects__of_commits(lab):
+    rejects_what_it_advertises(lab, "OffsetCommit", 8, range(10, 100, 5))
+
+
+def ver007_fires__a_version_that_it_rejects__of_offsets(lab):
+    rejects_what_it_advertises(lab, "ListOffsets", 7, range(10, 100, 5))
+
+
+def ver007_fires__a_version_that_it_rejects__of_coordinators(lab):
+    rejects_what_it_advertises(lab, "FindCoordinator", 4, range(10, 100, 5))
+
+
+def ver007_near_miss__what_needs_a_feature_besides(lab):
+    """Static members below inter.broker.protocol.version 2.3, the timestamp of tiered storage, groups of shares."""
+    rejects_what_it_advertises(lab, "OffsetCommit", 8, range(10, 100, 5), asked={"groupInstanceId": "one"})
+    tiered = {"topics": [{"name": "orders", "partitions": [{"timestamp": -5}]}]}
+    rejects_what_it_advertises(lab, "ListOffsets", 7, range(10, 100, 5), asked=tiered)
+    rejects_what_it_advertises(lab, "FindCoordinator", 4, range(10, 100, 5), asked={"keyType": 2})
 
 
 def ver007_near_miss__a_feature_that_is_off(lab):

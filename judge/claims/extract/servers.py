@@ -54,10 +54,25 @@ def claims(batch: Batch) -> Iterator[Rows]:
 
 MOST_VERSIONS = 64
 """No API has as many; a client may send any number."""
-NEVER_OF_FEATURES = ("Produce", "Fetch", "Metadata", "OffsetFetch", "LeaderAndIsr", "UpdateMetadata", "StopReplica")
-"""APIs that Kafka answers with UNSUPPORTED_VERSION (35) for their version alone. Others have it where a feature is off,
-as of groups.
+NEVER_OF_FEATURES = (
+    "Produce", "Fetch", "Metadata", "OffsetFetch", "LeaderAndIsr", "UpdateMetadata", "StopReplica",
+    "OffsetCommit", "ListOffsets", "FindCoordinator",
+)  # fmt: skip
+"""APIs that Kafka answers with UNSUPPORTED_VERSION (35) for their version alone, but for the requests of OF_FEATURES.
+Others have it where a feature is off, as of groups.
 """
+OF_FEATURES: tuple[tuple[str, str, Callable[[Lines], Bools]], ...] = (
+    ("OffsetCommit", "", lambda header: header.size("group_instance_id") > 0),
+    ("ListOffsets", "topics.partitions", lambda partitions: partitions["timestamp"] < EARLIEST_TIMESTAMP),
+    ("FindCoordinator", "", lambda header: header["key_type"] > OF_TRANSACTIONS),
+)
+"""Requests of these that need more than their version: static members (KIP-345), timestamps since KIP-734, and
+coordinators of share groups (KIP-932), as KafkaApis rejects them.
+"""
+EARLIEST_TIMESTAMP = -2
+"""The lowest that ListOffsets had from the start; lower ones came one by one."""
+OF_TRANSACTIONS = 1
+"""The higher of the two types of coordinators that FindCoordinator had from the start."""
 CONVERTS_NOT = 4
 """The first version of Fetch for which no broker converts records."""
 
@@ -84,7 +99,8 @@ def versions(batch: Batch) -> Iterator[Rows]:
 
 def for_version_alone(batch: Batch) -> Ints:
     """Requests that were answered with UNSUPPORTED_VERSION (35) because of nothing but their version."""
-    every = batch.unsupported
+    others = [lines.partner[asks(lines)] for _, lines, asks in batch.each("request", OF_FEATURES)]
+    every = np.setdiff1d(batch.unsupported, np.concatenate([np.empty(0, np.int64), *others]))
     keys, version = batch.decoded.messages.key[every], batch.version(every)
     good = np.isin(keys, list(map(key_of, NEVER_OF_FEATURES))) & (version >= 0) & (version < MOST_VERSIONS)
     found: Ints = every[good & ((keys != key_of("Fetch")) | (version >= CONVERTS_NOT))]
