@@ -15,9 +15,10 @@ SEEDS = range(200 if DEEP else 12)
 COMMANDS = (
     lambda bad, good: ["findings", bad, "--format", "json"],
     lambda bad, good: ["diff", bad, good, "--format", "json"],
-    lambda bad, good: ["evidence", "TID002", "--from", bad, "-o", bad.with_name("e.pcapng")],
     lambda bad, good: ["changes", bad, "--format", "json"],
+    lambda bad, good: ["evidence", "TID002", "--from", bad, "-o", bad.with_name("e.pcapng")],
 )
+"""The last one proves its file by twelve replays: a quick run tries it with one result in four."""
 
 
 def run(*arguments):
@@ -29,6 +30,12 @@ def good(tmp_path_factory):
     out = tmp_path_factory.mktemp("results") / "good"
     assert run("replay", EXAMPLE, "--out", out, "-q").exit_code == 1
     return out
+
+
+@pytest.fixture(scope="module")
+def well(good):
+    """What each command prints of results that are as they were written."""
+    return [run(*command(good, good)).stdout for command in COMMANDS]
 
 
 def damage(path, others, dice):
@@ -50,19 +57,17 @@ def damage(path, others, dice):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_damaged_result_ends_in_one_line_or_changes_nothing(good, tmp_path, seed):
+def test_a_damaged_result_ends_in_one_line_or_changes_nothing(good, well, tmp_path, seed):
     dice = random.Random(seed)
     bad = tmp_path / "bad"
     shutil.copytree(good, bad)
     files = sorted(bad.rglob("*.parquet"))
     path = dice.choice(files)
     way = damage(path, [one for one in files if one != path], dice)
-    for command in COMMANDS:
+    for command, expected in list(zip(COMMANDS, well, strict=True))[: None if DEEP or seed % 4 == 0 else -1]:
         found = run(*command(bad, good))
         assert found.exception is None or isinstance(found.exception, SystemExit), (way, path.parts[-4:], command)
         if found.exit_code == 2:
             assert found.stderr.count("\n") == 1, found.stderr
         elif way != "gone":
-            assert found.stdout.replace(str(bad), str(good)) == run(*command(good, good)).stdout.replace(
-                str(bad), str(good)
-            )
+            assert found.stdout.replace(str(bad), str(good)) == expected

@@ -22,7 +22,7 @@ ADDED = """
 import sys
 from wirecheck.judge.checks import page
 
-code, name, block, paragraphs, line, words = sys.argv[1:]
+code, name, block, paragraphs, words, *lines = sys.argv[1:]
 written = page.written()
 page.written = lambda: {**written, code: page.Page(code, name, block, paragraphs)}
 
@@ -41,7 +41,13 @@ def asks_beyond_the_log(subject, group, context):
 fetching.asks_beyond_the_log = asks_beyond_the_log
 
 from wirecheck.cli import main
-main(line.split(), prog_name="wirecheck")
+for line in lines:
+    try:
+        main(line.split(), prog_name="wirecheck")
+    except SystemExit as end:
+        status = end.code
+    print("\f")
+sys.exit(status)
 """
 BLOCK = """kind: {kind}
 status: preview
@@ -86,12 +92,14 @@ def capture(folder):
 REPLAY = ("replay", "--engine", "local")
 
 
-def replayed(check, path, *options):
+def replayed(check, path):
+    """As JSON, and as the screen has it."""
     kind, question, says, more, words = check
     block = BLOCK.format(kind=kind, question=question, says=says, more=more).rstrip()
-    line = " ".join((*options, str(path)))
-    command = [sys.executable, "-c", ADDED, CODE, "asks-beyond-the-log", block, PARAGRAPHS, line, words]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    lines = [" ".join((*REPLAY, *options, str(path))) for options in (("--format", "json"), ())]
+    command = [sys.executable, "-c", ADDED, CODE, "asks-beyond-the-log", block, PARAGRAPHS, words, *lines]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return (*done.stdout.split("\f\n")[:-1], done)
 
 
 @pytest.fixture(scope="module")
@@ -101,9 +109,9 @@ def path(tmp_path_factory):
 
 @pytest.mark.parametrize("name", CHECKS)
 def test_a_check_of_a_function_and_a_page_tells_one_story(name, path):
-    done = replayed(CHECKS[name], path, *REPLAY, "--format", "json")
+    written, screen, done = replayed(CHECKS[name], path)
     assert done.stderr == ""
-    document = json.loads(done.stdout)
+    document = json.loads(written)
     assert [finding["code"] for finding in document["findings"]] == [CODE]
     (entry,) = document["entries"]
     (hurt,) = entry["card"]["harm"]["clients"]
@@ -113,7 +121,6 @@ def test_a_check_of_a_function_and_a_page_tells_one_story(name, path):
     assert client["state"] == "stalled"
     work = document["marks"]["work"]
     assert (work["mark"], work["sentence"].split(" · ")[0]) == ("violation", "1 stalled of 1 client")
-    screen = replayed(CHECKS[name], path, *REPLAY).stdout
     assert "1 of 1 client" in screen
     assert "still failing" in screen
     assert "no finding explains" not in screen
