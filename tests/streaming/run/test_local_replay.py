@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import pytest
 
-from tests.depth import some
+from tests.depth import DEEP, some
 from tests.scenarios.engines import Scenario
 from wirecheck.capture.agent.offline_agent import read_frames, write_frames
 from wirecheck.judge.checks import evaluate
@@ -76,7 +76,7 @@ BOUNDS = {
 def test_what_is_judged_once_comes_out_as_judged_with_each_batch(bound, monkeypatch):
     name = "zk39-stubborn-client"
     settings = replace(Settings(), judge=replace(Settings().judge, **BOUNDS[bound]))
-    monkeypatch.setattr(local_replay, "MESSAGES_TOGETHER", 300)
+    monkeypatch.setattr(local_replay, "MESSAGES_TOGETHER", 800)
     once, times = judged(name, settings)
     monkeypatch.setattr(Judge, "may_wait", lambda _: False)
     always, more_times = judged(name, settings)
@@ -84,11 +84,14 @@ def test_what_is_judged_once_comes_out_as_judged_with_each_batch(bound, monkeypa
     assert times < more_times or (bound, times) == ("claims", more_times)  # which each batch has too many of
 
 
-@pytest.mark.parametrize("name", ["zk39-stubborn-client", "zk28-lossy-network"])
-@pytest.mark.parametrize("bound", ["none", *BOUNDS])
+WITHOUT_ROWS = [*product(["none", *BOUNDS], ["zk39-stubborn-client", "zk28-lossy-network"])]
+"""Each bound of one of the two in turn; in the deep profile of both."""
+
+
+@pytest.mark.parametrize(("bound", "name"), WITHOUT_ROWS if DEEP else [*WITHOUT_ROWS[::4], *WITHOUT_ROWS[3::4]])
 def test_a_verdict_is_the_same_without_the_rows_that_it_does_not_have(bound, name, monkeypatch):
     """States and descriptions of topics, and coverage by connection; whatever leaves meanwhile."""
-    monkeypatch.setattr(local_replay, "MESSAGES_TOGETHER", 300)
+    monkeypatch.setattr(local_replay, "MESSAGES_TOGETHER", 800)
     judge_settings = replace(Settings().judge, **BOUNDS.get(bound, {}))
     found = [
         judged(name, replace(Settings(), judge=replace(judge_settings, detail_rows=kept, agreement_rows=kept)))[0]
@@ -101,7 +104,7 @@ def test_a_verdict_is_the_same_without_the_rows_that_it_does_not_have(bound, nam
 
 
 def test_connections_that_wait_as_bytes_come_out_the_same(monkeypatch):
-    monkeypatch.setattr(local_replay, "MESSAGES_TOGETHER", 100)
+    monkeypatch.setattr(local_replay, "MESSAGES_TOGETHER", 400)
     once, _ = judged("zk39-stubborn-client", Settings())
     monkeypatch.setattr(judge, "MANY_CONNECTIONS", 0)
     kept: list[int] = []
