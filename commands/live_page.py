@@ -7,7 +7,7 @@ Time is the agents' capture time: the last hour is the one before what was judge
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from wirecheck.commands.screen import legible
 from wirecheck.session.verdict_document import for_programs, write_cards
@@ -25,13 +25,17 @@ Seen = TypeVar("Seen", bound="Lasting")
 
 def live_page(plan: "Plan", agents: "list[JudgedAgent]", name: str) -> str:
     """The page of a range. Raises LookupError where no batch is written yet."""
+    from wirecheck.dashboards.axis import Traffic
     from wirecheck.dashboards.report.page import Attached, JudgedAgent, page
+    from wirecheck.dashboards.verdict import hurt_clients
     from wirecheck.judge.checks.page import explanations
     from wirecheck.streaming.run.request_rows import request_rows
     from wirecheck.streaming.run.web_server import AGE, RANGES
+    from wirecheck.streaming.store.minute_lanes import lanes_in
     from wirecheck.streaming.store.run_result import IN_RESULT, Result
 
-    found = Result.read(plan.out, written_run(plan), IN_RESULT)
+    run = written_run(plan)
+    found = Result.read(plan.out, run, IN_RESULT)
     since_ns, until_ns = ends(found, agents, RANGES[name][1])
     result = verdict_since(since_ns, found, plan)
 
@@ -41,12 +45,16 @@ def live_page(plan: "Plan", agents: "list[JudgedAgent]", name: str) -> str:
     agreed = found.agreement(result)
     agreed = replace(agreed, topics=[row for row in agreed.topics if row[0].last_ns >= since_ns])
     result = replace(result, topics=since(result.topics), clients=since(result.clients), harms=since(result.harms))
-    attached = {
+    attached: dict[str, Any] = {
         "requests": request_rows(found.totals()),
         "statements": since(found.statements()),
         "agreement": agreed if agreed.topics or agreed.apis else None,
         "agents": [JudgedAgent(one.cluster, one.name, one.judged_ns) for one in agents],
     }
+    lanes = lanes_in(plan.out, run, hurt_clients(result), since_ns)
+    if lanes is not None:
+        attached["traffic"] = Traffic(lanes.first_ns, lanes.last_ns, lanes.payload_bytes)
+        attached["courses"] = {kind: [one._asdict() for one in every] for kind, every in lanes.courses.items()}
     codes = [finding.code for finding in result.findings]
     ranges = [(one, text) for one, (text, _) in RANGES.items()]
     live = {"axis": {"since_ns": since_ns, "until_ns": until_ns}, "range": name, "ranges": ranges, "updated": AGE}

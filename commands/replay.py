@@ -245,16 +245,13 @@ def shown_of(found: "Result", files: list[Path]) -> Row:
 
 def over_time_of(result: "Verdict", files: list[Path], first_ns: int, last_ns: int) -> Row:
     """What changed over time, and the IDs of brokers; nothing of a result without a fault."""
-    from wirecheck.dashboards.verdict import blamed
+    from wirecheck.dashboards.verdict import blamed, hurt_clients
     from wirecheck.questions.over_time import OverTime
 
-    entries = blamed(result)
-    if not entries:
+    if not blamed(result):
         return {}
-    harms = [entry.card.harm for entry in entries]
-    clients = {one.client_id or one.address or "" for harm in harms for one in (*harm.clients, *harm.briefly)}
     tables = (table for file in files if (table := opened(file, [])) is not None)
-    found = OverTime(clients, first_ns, last_ns, options.dialects()).read(tables)
+    found = OverTime(hurt_clients(result), first_ns, last_ns, options.dialects()).read(tables)
     courses = {kind: [one._asdict() for one in every] for kind, every in found.courses().items()}
     return {"courses": courses, "brokers": dict(found.brokers)}
 

@@ -73,6 +73,12 @@ def blamed(result: Verdict) -> list[CardEntry]:
     return [entry for entry in result.entries if result.coverage.messages if needs_a_look(entry)]
 
 
+def hurt_clients(result: Verdict) -> set[str]:
+    """Who is on the cards of those, by client ID, or by address without one."""
+    harms = [entry.card.harm for entry in blamed(result)]
+    return {one.client_id or one.address or "" for harm in harms for one in (*harm.clients, *harm.briefly)}
+
+
 def needs_a_look(entry: CardEntry) -> bool:
     """Whether an entry does, for itself or for its consequences, or because it says what must not be done."""
     return hurts_or_is(entry, BLAMED) or (bool(entry.card.action.forbids) and not entry.expected)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands.conftest import EXAMPLE
+from tests.laws.test_new_checks import capture
 from wirecheck.commands.live_page import live_cards, live_page
 from wirecheck.streaming import checkpoint
 from wirecheck.streaming.run.metrics_page import JudgedAgent
@@ -84,6 +85,16 @@ def test_a_page_has_the_table_of_agreement_of_its_range(plan, days, name, listed
     ]
     assert "Versions by server" in tables
     assert ("LeaderAndIsr" in TAG.sub("", tables).partition("Versions by server")[0]) == listed
+
+
+def test_a_page_has_the_lanes_of_a_report(plan, run, tmp_path, monkeypatch):
+    """By the minute, of the tables: no frame is read."""
+    run("replay", capture(tmp_path), "--out", tmp_path / "out", "--engine", "local", "-q")
+    monkeypatch.setattr(checkpoint, "run_of", lambda _: result_folder.latest_run(tmp_path / "out"))
+    plan = Plan(plan.frames, str(tmp_path / "out"), plan.checkpoint)
+    picture = re.search(r'<figure class="picture".*?</figure>', live_page(plan, [], "all"), re.DOTALL)[0]
+    assert re.search(r'aria-label="Captured: [0-9.]+ [KM]iB, at most ', picture)
+    assert "app: OFFSET_OUT_OF_RANGE, 50 times" in picture
 
 
 def test_a_page_has_the_place_of_its_age(plan):

@@ -1,0 +1,93 @@
+"""What a monitor's page draws along its axis: traffic, and errors of clients, of the tables by minute.
+
+These tables have a row for each client, server and API of a minute, so they are summed column by column.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from wirecheck.questions.over_time import ERRORS as ERRORS_OF
+from wirecheck.questions.over_time import MOST, SLOTS, Course
+from wirecheck.questions.traffic import THROTTLED
+from wirecheck.questions.traffic_windows import MINUTE_NS
+from wirecheck.streaming.store import result_folder
+from wirecheck.streaming.store.window_rows import ERRORS, REQUESTS
+
+
+class Lanes(NamedTuple):
+    """As a replay's report has them."""
+
+    first_ns: int
+    last_ns: int
+    payload_bytes: tuple[int, ...]
+    """By slot: as many of one length are between the two times."""
+    courses: dict[str, list[Course]]
+
+
+def lanes_in(out: Path | str, run: str, clients: Collection[str], since_ns: int) -> Lanes | None:
+    """Of these clients, by ID or address, since then; None without traffic. Raises OSError, DamagedResultError."""
+    sizes: Counter[int] = Counter()
+    for part in since(since_ns, result_folder.read(out, REQUESTS, run, ("time", "request_bytes", "response_bytes"))):
+        size = pc.add(part["request_bytes"], part["response_bytes"])
+        sizes.update(dict(summed(pa.table({"time": part["time"], "value": size}))))
+    if not sizes:
+        return None
+    slots = Minutes(min(sizes), max(sizes) + MINUTE_NS)
+    payload_bytes = tuple(value or 0 for value in slots.values(sizes))
+    return Lanes(slots.first_ns, slots.last_ns, payload_bytes, {ERRORS_OF: [*errors(out, run, clients, slots)]})
+
+
+class Minutes:
+    """At most SLOTS slots, of as many whole minutes as it takes."""
+
+    def __init__(self, first_ns: int, until_ns: int) -> None:
+        minutes = (until_ns - first_ns) // MINUTE_NS
+        self.first_ns, self.width_ns = first_ns, -(-minutes // SLOTS) * MINUTE_NS
+        self.count = -(-(until_ns - first_ns) // self.width_ns)
+        self.last_ns = first_ns + self.width_ns * self.count
+
+    def values(self, by_minute: Mapping[int, int]) -> list[int | None]:
+        """None where there is nothing."""
+        found: list[int | None] = [None] * self.count
+        for time_ns, value in by_minute.items():
+            slot = (time_ns - self.first_ns) // self.width_ns
+            if 0 <= slot < self.count:
+                found[slot] = (found[slot] or 0) + value
+        return found
+
+
+def errors(out: Path | str, run: str, clients: Collection[str], slots: Minutes) -> Iterator[Course]:
+    """An error of a client, at most MOST of them, in order of their names."""
+    found: dict[tuple[str, str], Counter[int]] = {}
+    columns = ("time", "client_id", "host", "error", "count")
+    for part in since(slots.first_ns, result_folder.read(out, ERRORS, run, columns)):
+        # As the client's row is called, where it states no name.
+        who = pc.if_else(pc.equal(pc.fill_null(part["client_id"], ""), ""), part["host"], part["client_id"])
+        rows = pa.table({"who": who, "error": part["error"], "time": part["time"], "value": part["count"]})
+        rows = rows.filter(pc.is_in(who, pa.array(sorted(clients), pa.string())))
+        rows = rows.filter(pc.not_equal(rows["error"], THROTTLED))
+        for name, error, time_ns, count in summed(rows):
+            found.setdefault((name, error), Counter())[time_ns] += count
+    for (name, error), counts in sorted(found.items())[:MOST]:
+        yield Course(name, error, slots.values(counts))
+
+
+def since(since_ns: int, parts: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """Rows of minutes that end later; the time in nanoseconds."""
+    for part in parts:
+        if part.num_rows and "time" in part.column_names:
+            time = pc.cast(pc.cast(part["time"], pa.timestamp("ns", "UTC")), pa.int64())
+            part = part.set_column(part.column_names.index("time"), "time", time)  # noqa: PLW2901
+            yield part.filter(pc.greater(time, since_ns - MINUTE_NS))
+
+
+def summed(rows: pa.Table) -> Iterator[tuple[Any, ...]]:
+    """The last column by all others, in their order."""
+    *keys, value = rows.column_names
+    groups = rows.group_by(keys).aggregate([(value, "sum")])
+    yield from zip(*(groups[name].to_pylist() for name in (*keys, f"{value}_sum")), strict=True)
