@@ -19,6 +19,7 @@ from wirecheck.judge.claims.kinds import KINDS
 from wirecheck.judge.claims.outcomes import SLOT_NS, Outcomes, Run
 
 Ints = NDArray[np.int64]
+LEAST_OF_ALL, MOST_OF_ALL = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 SPARSE = 16
 """A table of so many places for each row is still quicker than sorting the rows."""
 
@@ -87,17 +88,21 @@ def spelled(spell: Callable[..., str], *columns: Column) -> Column:
 def grouped(columns: Iterable[Column]) -> tuple[Ints, Ints]:
     """Per row the number of its key, and per key the first row that has it; keys in the order of their codes."""
     together: Ints | None = None
-    width = 1
+    width, rows = 1, 0
     for column in columns:
-        low = int(column.codes.min(initial=0))
-        codes, several = dense(column.codes - low, int(column.codes.max(initial=0)) - low + 1)
+        codes, rows = column.codes, len(column.codes)
+        low, high = (int(codes.min()), int(codes.max())) if rows else (0, 0)
+        if low == high:  # of all rows one: most parts of a key, in most batches
+            continue
+        codes, several = dense(codes - low, high - low + 1)
         if together is not None:
             codes, several = dense(together * several + codes, width * several)
         together, width = codes, several
-    assert together is not None
-    rows = np.zeros(width, np.int64)
-    rows[together[::-1]] = np.arange(len(together))[::-1]  # of a repeated index the last counts
-    return together, rows
+    if together is None:
+        return np.zeros(rows, np.int64), np.zeros(min(rows, 1), np.int64)
+    sample = np.zeros(width, np.int64)
+    sample[together[::-1]] = np.arange(rows)[::-1]  # of a repeated index the last counts
+    return together, sample
 
 
 def dense(codes: Ints, width: int) -> tuple[Ints, int]:
@@ -109,7 +114,7 @@ def dense(codes: Ints, width: int) -> tuple[Ints, int]:
         return codes.astype(np.int64).ravel(), len(values)
     there = np.zeros(width, np.bool_)
     there[codes] = True
-    places = np.cumsum(there)
+    places = there.cumsum()
     return places[codes] - 1, int(places[-1])
 
 
@@ -260,7 +265,7 @@ def over_time(rows: Rows, group: Ints, sightings: Sightings) -> dict[int, Outcom
 
 def spans(values: Ints, group: Ints, groups: int) -> tuple[list[int], list[int], list[int]]:
     """Per group the least and the greatest value, and how many there are."""
-    first, last = np.full(groups, np.iinfo(np.int64).max), np.full(groups, -1)
+    first, last = np.full(groups, MOST_OF_ALL), np.full(groups, -1)
     np.minimum.at(first, group, values)
     np.maximum.at(last, group, values)
     return first.tolist(), last.tolist(), np.bincount(group, minlength=groups).tolist()
@@ -269,14 +274,14 @@ def spans(values: Ints, group: Ints, groups: int) -> tuple[list[int], list[int],
 def peaked(rows: Rows, group: Ints, groups: int) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = [{} for _ in range(groups)]
     for name, values in (rows.peak or {}).items():
-        highest = np.full(groups, np.iinfo(np.int64).min)
+        highest = np.full(groups, LEAST_OF_ALL)
         np.maximum.at(highest, group, values)
         for number, value in enumerate(highest.tolist()):
             found[number][name] = value
     if rows.named is not None:
         names, values = rows.named
         both, sample = grouped([Column(group), names])
-        highest = np.full(len(sample), np.iinfo(np.int64).min)
+        highest = np.full(len(sample), LEAST_OF_ALL)
         np.maximum.at(highest, both, values)
         for number, name, value in zip(group[sample].tolist(), names.at(sample), highest.tolist(), strict=True):
             if name is not None:
