@@ -4,7 +4,7 @@ import pytest
 
 from tests.judge.lab import B1, ID_1, ID_2, Lab
 from tests.judge.recorded_reads import undeclared
-from tests.judge.test_checks import CASES, read
+from tests.judge.test_checks import CASES, RECORDED, read, recording
 from wirecheck.judge.checks import catalogue
 from wirecheck.judge.checks.catalogue import OF_TOPIC, SEVERAL, WHATEVER
 from wirecheck.judge.checks.evaluate import codes_among, tables_among
@@ -31,10 +31,18 @@ BESIDE_CHECKS = {
 def test_a_check_reads_all_that_it_declares(code):
     """In its own cases, one after the other until it has; of a name's history whatever they need of it."""
     unread = {*catalogue.CHECKS[code].reads} - {*OF_TOPIC}
-    for of, case in CASES:
-        if unread and of == code and case.startswith(("fires", "near_miss")):
-            unread -= read(code, case).by_check
+    own = [case for of, case in CASES if of == code and case.startswith(("fires", "near_miss"))]
+    for case in sorted(own, key=lambda case: (code, case) not in RECORDED):
+        if unread:
+            unread -= (read(code, case).recording or recorded_again(code, case)).by_check
     assert unread == set()
+
+
+def recorded_again(code, case):
+    lab = Lab()
+    CASES[code, case](lab)
+    lab.judge()
+    return recording(lab.judged, code)
 
 
 def test_what_is_filed_is_read():
