@@ -4,7 +4,7 @@ Nothing is called healthy that was not seen; the sentence states how much of the
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from wirecheck.judge.checks.listed_checks import LINES
@@ -225,7 +225,13 @@ def without_card(result: Verdict, code: str) -> str:
         or not hurt.issuperset(one.client_ids)
         or not shown.issuperset({*one.topics, *(groups.get(name) for name in one.findings)})
     )
-    return listed([one.card.headline for one in new])
+    return sentences([one.card.headline for one in new])
+
+
+def sentences(every: Sequence[str], left: int = 0) -> str:
+    """The first MOST_NOTES, and how many more there are; a name may hold an "and", so they are parted otherwise."""
+    left += len(every[MOST_NOTES:])
+    return "; ".join([*every[:MOST_NOTES], *([f"{left:,} more with -v"] if left else [])])
 
 
 MOST_NOTES = 2
@@ -236,7 +242,7 @@ def notes(result: Verdict) -> str:
     every = [one for one in result.entries if one.kind == "information" and one.code not in LINES and not one.expected]
     first = list({one.code: one for one in reversed(every)}.values())[::-1][:MOST_NOTES]
     left = sum(one.count for one in every) - sum(one.count for one in first)
-    return "; ".join([*(one.card.headline for one in first), *([f"{left:,} more with -v"] if left else [])])
+    return sentences([one.card.headline for one in first], left)
 
 
 def besides(result: Verdict) -> Iterator[tuple[str, str]]:
