@@ -2,7 +2,8 @@
 
 Rule: Kafka itself says after which errors a client tries again. A library passes any other one to its application,
 whose thread often ends with it, without a word on the wire. What is part of the protocol does not count
-(`not_rejections.tsv`).
+(`not_rejections.tsv`). After the others a client tries again until it is granted what it asks for, or has no time left:
+so several in a row count where it asks no more, stays connected, and its topic or coordinator serves others.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -10,15 +11,18 @@ from typing import NamedTuple
 
 from wirecheck.client_ids import is_of_node
 from wirecheck.decode import schemas
-from wirecheck.judge.activity_states import BEFORE_WORK, STEP_OF
+from wirecheck.judge.activity_states import BEFORE_WORK, STEP_OF, is_bad
 from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks import unserved
 from wirecheck.judge.checks.failed_tasks import TASK
+from wirecheck.judge.checks.lone_readers import RHYTHM, longest_pause
 from wirecheck.judge.checks.shapes import brokers_of, clock, resting_on, seen_everywhere, seen_whole
 from wirecheck.judge.checks.unserved import GREETED, connections_that_are_over, is_producer, lives_on
 from wirecheck.judge.claims.claim import Claim, Subject, error_name
-from wirecheck.judge.claims.outcomes import OPEN, OTHERS, SUCCESS, Part
-from wirecheck.judge.not_rejections import not_rejection
+from wirecheck.judge.claims.outcomes import OPEN, OTHERS, SLOT_NS, SUCCESS, Part
+from wirecheck.judge.not_rejections import EVERY, not_rejection
 from wirecheck.judge.results.finding import Evidence
+from wirecheck.judge.streaks import streaks, together
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topology.clusters import Group
 
@@ -41,6 +45,8 @@ METADATA, PRODUCER_ID = "Metadata", "InitProducerId"
 write: a tool, or who writes to other topics, too, may ask for any name.
 """
 PRODUCE = "Produce"
+DESCRIBE_CLUSTER = "DescribeCluster"
+"""A worker of Kafka Connect asks for it by the client ID that a connector sets (KIP-700)."""
 COORDINATOR = "FindCoordinator"
 """What a member, or a transaction, asks for before all else; a tool ends where that is denied."""
 REPLACED = frozenset({47, 82, 90})
@@ -51,6 +57,13 @@ where the one before ends.
 
 OWNED = 111
 """UNRELEASED_INSTANCE_ID: the former process of a static member may leave yet, but Java's client does not try again."""
+
+
+SEVERAL = 3
+"""So many errors in a row are no single attempt of a client that had no time left."""
+LOGINS = frozenset({"SaslHandshake", "SaslAuthenticate"})
+"""A library opens connections, and logs in again, without its application."""
+OFFSETS = frozenset({"OffsetFetch", "ListOffsets"})
 
 
 class Answer(NamedTuple):
@@ -64,7 +77,7 @@ class Answer(NamedTuple):
 def ends_at_an_error(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     if is_of_node(subject[1]):
         return
-    ends = (one(subject, group, context) for one in (last_of_all, last_of_reads, last_of_a_connection))
+    ends = (one(subject, group, context) for one in (last_of_all, last_of_reads, last_of_a_connection, last_of_retries))
     end = next((one for one in ends if one is not None), None)
     if end is not None:
         _, client_id, host = subject
@@ -88,6 +101,7 @@ def last_of_all(subject: Subject, group: Group, context: CheckContext) -> Answer
     end = max(ends, key=lambda answer: (answer.ts_ns, answer.claim.key))
     api = end.claim["api"]
     background = READS if api in OF_MEMBERS else frozenset({PRODUCER_ID}) if api == METADATA else frozenset[str]()
+    background |= LOGINS if api not in LOGINS else frozenset[str]()
     idle_ns = max(answer.ts_ns for answer in last.values())
     if any(answer.ts_ns > end.ts_ns for other, answer in last.items() if other not in {api, *background}):
         if not ends_on_its_connection(end, every):
@@ -123,7 +137,7 @@ def administers(every: Iterable[Claim]) -> bool:
     """Whether a client asks for what neither readers nor writers need, as a console or an exporter does: that one of
     many groups is denied to it ends nothing.
     """
-    return any(claim["api"] not in STEP_OF.keys() | BEFORE_WORK for claim in every)
+    return any(claim["api"] not in STEP_OF.keys() | BEFORE_WORK | {DESCRIBE_CLUSTER} for claim in every)
 
 
 def begins_to_write(every: Collection[Claim]) -> bool:
@@ -179,6 +193,53 @@ def among_others(claim: Claim, port: Part, since_ns: int) -> bool:
                 if not isinstance(port, int) or port > max(kept, default=-1):
                     return True
     return False
+
+
+def last_of_retries(subject: Subject, group: Group, context: CheckContext) -> Answer | None:
+    """The last of several errors in a row after which a client should have tried again, at whatever it asked for last:
+    it asks for no work for twice as long as it ever paused. What a producer that wrote steadily, or a steady reader,
+    does is CLI005's and CLI009's affair; who only asks for offsets may be an exporter, at its own pace.
+    """
+    every = [claim for claim in context.claims("activity", group, *subject) if claim["api"] in OF_WORK - LOGINS]
+    end = max(latest(every).values(), key=lambda answer: (answer.ts_ns, answer.claim.key), default=None)
+    if end is None or end.claim["api"] in OFFSETS or not is_to_be_retried(end):
+        return None
+    api, of_api = end.claim["api"], [claim for claim in every if claim["api"] == end.claim["api"]]
+    asked = together(of_api)
+    in_a_row = sum(one.count for one in streaks(asked, [*filter(is_bad, asked.codes())])[-1:] if not one.ended)
+    if in_a_row < SEVERAL or (api in READS and sum(asked.counts().values()) >= RHYTHM):
+        return None
+    idle_ns = end.ts_ns + max(context.settings.fell_silent_s * SECOND_NS, 2 * (longest_pause(every) + 1) * SLOT_NS)
+    context.watch()
+    if not lives_on(subject, idle_ns, context) or not serves_others(end, group, context):
+        return None
+    if api == PRODUCE and any(True for _ in unserved.writer_fell_silent(subject, group, context)):
+        return None
+    return end if seen_everywhere(subject, end.ts_ns, group, context, until_ns=idle_ns) else None
+
+
+def is_to_be_retried(answer: Answer) -> bool:
+    """Whether it is an error after which a client goes on by itself: the same way, or as the protocol says."""
+    error = schemas.errors().get(answer.code)
+    if error is None or answer.code <= SUCCESS:
+        return False
+    rule = not_rejection(answer.claim["api"], error.name)
+    return error.retriable if rule is None else EVERY not in rule.works_on_by
+
+
+def serves_others(end: Answer, group: Group, context: CheckContext) -> bool:
+    """Whether what the client asked for was granted to another client after its last answer: the same topics, or any
+    request by the same broker.
+    """
+    client, api = ("client", end.claim["client_id"] or "", end.claim["host"]), end.claim["api"]
+    if api not in {PRODUCE, *READS}:
+        every = context.claims("answered", group, "link", end.claim["endpoint"])
+        return any(run.last_ns > end.ts_ns for one in every for run in one.outcomes.runs({SUCCESS}))
+    by_name = (one["name"] for one in context.claims("named_answer", group, *client) if one["api"] == api)
+    by_id = (one["topic_id"] for one in context.claims("refused", group, *client) if one["api"] == api)
+    served = [one for name in sorted({*by_name}) for one in context.claims("serves", group, "name", name)]
+    served += [one for topic_id in sorted({*by_id}) for one in context.claims("serves", group, "id", topic_id)]
+    return any(one.last.ts_ns > end.ts_ns for one in served)
 
 
 def is_open(subject: Subject, endpoint: str, port: Part, until_ns: int, context: CheckContext) -> bool:

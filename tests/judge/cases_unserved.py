@@ -1126,6 +1126,29 @@ def cli010_near_miss__a_console_to_which_one_group_is_denied(lab):
     lab.talks[-1].ask(4, "ListGroups", 4, {}, {"errorCode": 0, "groups": []})
 
 
+def logs_in_again(lab, *then):
+    """A sink of Kafka Connect: its worker asks about the cluster by the same client ID, and its library opens another
+    connection while its application ends.
+    """
+    is_denied_its_coordinator(lab, **NEVER_CLOSED)
+    cluster = {"errorCode": 0, "clusterId": CLUSTER, "brokers": [{"brokerId": 1, "host": "10.0.0.1", "port": 9092}]}
+    lab.talks[-1].ask(2, "DescribeCluster", 1, {}, cluster)
+    talk = greet(lab.talk(client_id="app", host="10.0.0.7", **NEVER_CLOSED), 3.1)
+    talk.ask(3.2, "SaslHandshake", 1, {"mechanism": "PLAIN"}, {"errorCode": 0})
+    talk.ask(3.3, "SaslAuthenticate", 2, {"authBytes": ""}, {"errorCode": 0, "authBytes": ""})
+    for at, api, version, request, response in then:
+        talk.ask(at, api, version, request, response)
+
+
+def cli010_fires__its_group_is_denied_and_its_library_logs_in(lab):
+    logs_in_again(lab)
+
+
+def cli010_near_miss__logs_in_and_finds_its_coordinator(lab):
+    found = {"coordinators": [{"key": "g", "nodeId": 1, "host": "10.0.0.1", "port": 9092, "errorCode": 0}]}
+    logs_in_again(lab, (4, "FindCoordinator", 4, {"keyType": 0, "coordinatorKeys": ["g"]}, found))
+
+
 def cli010_near_miss__a_tool_whose_group_is_denied(lab):
     is_denied_its_coordinator(lab, **GONE)
 
@@ -1254,6 +1277,97 @@ def cli010_cannot_know(lab):
 
 def cli010_cannot_know__the_capture_ends(lab):
     ends(lab, 30, at=100)
+
+
+def gives_up(lab, error=6, times=5, *, before=0, then=(), serves=True, at=40, **facts):
+    """A producer is rejected several times within 2 s, while another client writes to the topic."""
+    for now in range(0, 240, 20):
+        lab.metadata(now, [("songs", ID_1)], brokers={B1: 1}, talk=lab.talk(client_id="other", host="10.0.0.8"))
+    if serves:
+        other = lab.talk(client_id="other", host="10.0.0.8")
+        for now in range(3, 240, 3):
+            write(other, now)
+    talk = greet(lab.talk(client_id="app", host="10.0.0.7", **NEVER_CLOSED | facts), at - 5)
+    for number in range(before):
+        write(talk, at - 4 + number)
+    for number in range(times):
+        write(talk, at + 0.4 * number, error)
+    for now, failed in then:
+        write(talk, now, failed)
+    lab.until = 240
+
+
+def cli010_fires__rejected_several_times_in_a_row(lab):
+    """NOT_LEADER_OR_FOLLOWER: it should have tried again until it is granted."""
+    gives_up(lab)
+
+
+def cli010_fires__rejected_several_times_after_few_writes(lab):
+    gives_up(lab, before=3)
+
+
+def cli010_near_miss__rejected_several_times_and_then_granted(lab):
+    """It has nothing more to write."""
+    gives_up(lab, then=[(43, 0)])
+
+
+def cli010_near_miss__rejected_twice(lab):
+    """Its application had no time left for more."""
+    gives_up(lab, times=2)
+
+
+def cli010_near_miss__a_topic_that_serves_none_after_it(lab):
+    gives_up(lab, serves=False)
+
+
+def cli010_near_miss__rejected_several_times_and_closed(lab):
+    """A tool that its user stops."""
+    gives_up(lab, close_ns=ns(43), closed_by="client-fin", client_hash=0)
+
+
+def cli010_near_miss__it_pauses_for_as_long(lab):
+    """It writes once in a while; the capture ends before it would again."""
+    gives_up(lab, at=150, then=[(20, 0), (60, 0), (100, 0)])
+
+
+def cli010_near_miss__an_exporter_at_its_own_pace(lab):
+    """Its partition has no leader, and it asks again after minutes."""
+    gives_up(lab, times=0)
+    row = {"name": "songs", "partitions": [{"partitionIndex": 0, "errorCode": 6, "offset": -1}]}
+    asked = {"replicaId": -1, "topics": [{"name": "songs", "partitions": [{"partitionIndex": 0, "timestamp": -1}]}]}
+    for at in range(40, 45):
+        lab.talks[-1].ask(at, "ListOffsets", 7, asked, {"topics": [row]})
+
+
+def cli010_cannot_know__it_may_have_tried_again(lab):
+    gives_up(lab, unseen_request_bytes=300)
+
+
+def cli010_cannot_know__rejected_several_times_and_sent_to_a_broker_not_captured(lab):
+    gives_up(lab)
+    lab.metadata(42, [("songs", ID_1)], brokers={B1: 1, B2: 2}, talk=lab.talk(client_id="app", host="10.0.0.7"))
+
+
+def is_sent_away(lab, *then):
+    """A member whose coordinator is said to have moved, whenever it joins."""
+    found = {"coordinators": [{"key": "g", "nodeId": 1, "host": "10.0.0.1", "port": 9092, "errorCode": 0}]}
+    rounds = [
+        (at + later, *asked)
+        for at in (4, 5, 6, 7)
+        for later, *asked in (
+            (0, "JoinGroup", 9, {"groupId": "g"}, {"errorCode": 16}),
+            (0.2, "FindCoordinator", 4, {"keyType": 0, "coordinatorKeys": ["g"]}, found),
+        )
+    ]
+    finds_its_coordinator(lab, [*rounds, *then], **NEVER_CLOSED)
+
+
+def cli010_fires__sent_away_by_its_coordinator_again_and_again(lab):
+    is_sent_away(lab)
+
+
+def cli010_near_miss__let_in_after_that(lab):
+    is_sent_away(lab, *((at + 6, *one) for at, *one in JOINS[:2]))
 
 
 def cli006_near_miss__granted_soon(lab):
