@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 from wirecheck.judge.claims.claim import Claim
 from wirecheck.judge.claims.outcomes import (
@@ -24,6 +25,7 @@ from wirecheck.judge.claims.outcomes import (
     GIVEN_UP,
     LATE,
     OPEN,
+    OTHERS,
     STATUS,
     STEP,
     SUCCESS,
@@ -32,6 +34,7 @@ from wirecheck.judge.claims.outcomes import (
     UNSEEN,
     WAITED,
     Outcomes,
+    Part,
     Run,
 )
 from wirecheck.judge.claims.response_outcomes import outcome_name
@@ -40,7 +43,6 @@ from wirecheck.judge.streaks import (
     OF_A_RESTART,
     SENT_ELSEWHERE,
     Streak,
-    in_order,
     longest_of,
     refused_in_part,
     served_elsewhere,
@@ -164,7 +166,8 @@ def activities(
         activity(api, by_api[api], outcomes[api], granted_by, settings, elsewhere=uncaptured > 0)
         for api in sorted(by_api)
     ]
-    found = [each if each.is_hurt else taken_over(each, outcomes, settings) for each in found]
+    shown = {each.api for each in found if each.is_hurt}
+    found = [each if each.is_hurt else taken_over(each, outcomes, shown, settings) for each in found]
     found = [replace(each, state=IN_PART) if reads_on(each, outcomes) else each for each in found]
     kept_out = stalled_groups(entries, settings)
     return [
@@ -185,33 +188,82 @@ def reads_on(one: Activity, outcomes: Mapping[str, Outcomes]) -> bool:
 
 
 COORDINATOR, READ = "FindCoordinator", "Fetch"
-FENCED = frozenset({47, 90})
-"""INVALID_PRODUCER_EPOCH, PRODUCER_FENCED: another process has the transactional ID."""
-END = "EndTxn"
-OF_A_TRANSACTION = ("Produce", "AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit", END)
-"""Any of them may be the one that is rejected, and it is the transaction that is lost."""
 
 
-def taken_over(one: Activity, outcomes: Mapping[str, Outcomes], settings: Settings) -> Activity:
-    """Of the API that shows it most often: a client whose transactions are lost to another process again and again. A
-    tenth of them may be less of the requests of each API.
+class TakenOver(NamedTuple):
+    """What one process can take from another."""
+
+    errors: frozenset[int]
+    """How the one that lost it is answered."""
+    apis: tuple[str, ...]
+    """Any of them may be the one that is rejected, and it is the whole that is lost."""
+    ends: str
+    """Granted once for each that is not lost."""
+    begins: str | None
+    """If given: granted to a process that takes it. One that began before any was lost may end in a roll."""
+
+
+TAKEN_OVER = (
+    TakenOver(
+        frozenset({47, 90}),  # INVALID_PRODUCER_EPOCH, PRODUCER_FENCED: another process has the transactional ID
+        ("Produce", "AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit", "EndTxn"),
+        ends="EndTxn",
+        begins=None,
+    ),
+    TakenOver(
+        frozenset({82}),  # FENCED_INSTANCE_ID: another process has the group.instance.id
+        ("JoinGroup", "SyncGroup", "Heartbeat", "OffsetCommit"),
+        ends="SyncGroup",
+        begins="JoinGroup",
+    ),
+)
+
+
+def taken_over(one: Activity, outcomes: Mapping[str, Outcomes], shown: Collection[str], settings: Settings) -> Activity:
+    """Of the API that shows it most often: a client whose transactions, or static members, are lost to another process
+    again and again. A tenth of them may be less of the requests of each API. Members: unless another API shows it.
     """
-    if one.api not in OF_A_TRANSACTION or END not in outcomes:
+    kind = next((kind for kind in TAKEN_OVER if one.api in kind.apis and kind.ends in outcomes), None)
+    if kind is None or (kind.begins is not None and not {*kind.apis}.isdisjoint(shown)):
         return one
-    lost = {api: sum(run.count for run in outcomes[api].runs(FENCED)) for api in OF_A_TRANSACTION if api in outcomes}
+    lost = {api: sum(run.count for run in outcomes[api].runs(kind.errors)) for api in kind.apis if api in outcomes}
     if not lost[one.api] or one.api != max(lost, key=lambda api: (lost[api], api)):
         return one
-    fenced = in_order(run for api in lost for run in outcomes[api].runs(FENCED))
-    parts = [[fenced[0]]]
-    for run in fenced[1:]:
-        if run.first_ns - parts[-1][-1].last_ns > BETWEEN_NS:
-            parts.append([])
-        parts[-1].append(run)
-    ended = [run for code in (SUCCESS, UNSEEN, UNREADABLE) for run in outcomes[END].runs({code})]
-    errors = tuple(sorted(FENCED & outcomes[one.api].codes()))
-    found = [Streak(sum(run.count for run in part), part[0].first_ns, part[-1].last_ns, errors) for part in parts]
+    ended = [run for code in (SUCCESS, UNSEEN, UNREADABLE) for run in outcomes[kind.ends].runs({code})]
+    errors = tuple(sorted(kind.errors & outcomes[one.api].codes()))
+    found = [
+        Streak(sum(run.count for run in part), part[0].first_ns, max(run.last_ns for run in part), errors)
+        for part in times_of_loss(kind, outcomes)
+        if part
+    ]
     longest = longest_of(each for each in found if loses(each, ended, settings))
     return one if longest is None else replace(one, state=IN_PART, streak=longest)
+
+
+def times_of_loss(kind: TakenOver, outcomes: Mapping[str, Outcomes]) -> Iterator[list[Run]]:
+    """The answers by which something was lost, apart where a pause is between them."""
+    lost = [
+        (run, port)
+        for api in kind.apis
+        if api in outcomes
+        for port in outcomes[api].parts(kind.errors)
+        for run in outcomes[api].runs(kind.errors, port)
+    ]
+    parts = list[list[tuple[Run, Part]]]()
+    for run, port in sorted(lost, key=lambda each: (each[0].first_ns, each[0].last_ns, str(each[1]))):
+        if not parts or run.first_ns - max(each.last_ns for each, _ in parts[-1]) > BETWEEN_NS:
+            parts.append([])
+        parts[-1].append((run, port))
+    begun = outcomes.get(kind.begins) if kind.begins else None
+    for part in parts:
+        since_ns = part[0][0].first_ns
+        yield [run for run, port in part if kind.begins is None or (begun and begun_since(since_ns, run, port, begun))]
+
+
+def begun_since(first_ns: int, lost: Run, port: Part, begun: Outcomes) -> bool:
+    """Whether what was lost on a connection had begun there after a time. Ports that count as one may be any."""
+    every = begun.runs({SUCCESS}, port) if port != OTHERS else ()
+    return any(run.last_ns > first_ns and run.first_ns < lost.last_ns for run in every)
 
 
 BETWEEN_NS = 30 * SECOND_NS
@@ -298,6 +350,8 @@ def worst(
     stalled: list[Streak] = []
     failing: list[Streak] = []
     for by, errors in by_protocol(api, outcomes):
+        if elsewhere and READ in by and api != READ:  # it may read on at a broker that was not captured
+            continue
         served = served_elsewhere(outcomes, errors) if elsewhere else []
         seen = with_unknown(outcomes, errors, [*granted_by(by), *served])
         stalled += [one for one in every_streak(seen, errors) if is_stalled(one, settings)]

@@ -302,6 +302,62 @@ def test_a_deployment_that_takes_over_hurts_nobody(seed):
     assert {*found.values()} == {"working"}
 
 
+MEMBER = {"groupId": "g", "memberId": "m"}
+
+
+def takes_over(lab, at, until, fenced_at):
+    """A static member on a connection of its own, until another process has its group.instance.id."""
+    talk = lab.talk(B1, "app", "10.0.0.7")
+    talk.ask(at, "JoinGroup", 5, MEMBER, {"errorCode": 0})
+    talk.ask(at + 0.1, "SyncGroup", 3, MEMBER, {"errorCode": 0})
+    for now in np.arange(at + 1, until, 3):
+        talk.ask(now, "Heartbeat", 3, MEMBER, {"errorCode": 0})
+    if fenced_at is not None:
+        talk.ask(fenced_at, "Heartbeat", 3, MEMBER, {"errorCode": 82})
+
+
+@FEW
+@given(every=st.integers(3, 20), begin=st.integers(2, 40))
+def test_static_members_that_fence_each_other_in_turn_are_hurt(every, begin):
+    lab = Lab()
+    lab.metadata(0)
+    for at in range(begin, begin + 160, every):
+        takes_over(lab, at, at + every, at + every + 1)
+    lab.until = begin + 220
+    assert "in part" in states(lab).values()
+
+
+@FEW
+@given(every=st.integers(3, 20), members=st.integers(2, 12))
+def test_static_members_that_are_replaced_in_a_roll_are_not_hurt(every, members):
+    """Each new process begins before the one that it replaces ends, which began before the roll."""
+    lab = Lab()
+    lab.metadata(0)
+    for number in range(members):
+        replaced_at = 40 + number * every
+        takes_over(lab, 2, replaced_at, replaced_at + 1)
+        takes_over(lab, replaced_at, 40 + members * every + 60, None)
+    lab.until = 40 + members * every + 80
+    assert {*states(lab).values()} == {"working"}
+
+
+@FEW
+@given(every=st.integers(2, 8), reads_on=st.booleans(), captured=st.booleans())
+def test_who_is_sent_into_the_next_rebalance_again_and_again_is_stalled_unless_it_reads_on(every, reads_on, captured):
+    """It may read at a broker that was not captured."""
+    lab = Lab()
+    lab.metadata(0, brokers={B1: 1} if captured else {B1: 1, B2: 2})
+    talk = lab.talk(B1, "app", "10.0.0.7")
+    for at in range(2, 122, every):
+        talk.ask(at, "JoinGroup", 5, MEMBER, {"errorCode": 0})
+        talk.ask(at + 0.5, "SyncGroup", 3, MEMBER, {"errorCode": 27})
+    if reads_on:
+        fetches(lab, [(at + 0.7, at, at + 1) for at in range(2, 122)], client_id="app")
+    lab.until = 180
+    found = states(lab)["app", "10.0.0.7", "SyncGroup"]
+    assert (found == "stalled") == (captured and not reads_on)
+
+
 @FEW
 @given(
     seed=SEEDS,
