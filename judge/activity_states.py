@@ -135,8 +135,9 @@ class Activity:
 
     @property
     def errors(self) -> list[str]:
-        """By name, what makes the state."""
-        return sorted({outcome_name(error) for error in self.streak.errors}) if self.streak else []
+        """By name, what makes the state; of a client that was granted nothing, how it was rejected."""
+        rejected = [code for code in self.counts if is_code(code)] if not self.granted else []
+        return sorted({outcome_name(error) for error in (self.streak.errors if self.streak else rejected)})
 
 
 def is_code(outcome: int) -> bool:

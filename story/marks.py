@@ -11,9 +11,19 @@ from dataclasses import replace
 
 from wirecheck.client_ids import is_of_node
 from wirecheck.decode.peer import Conversation
-from wirecheck.judge.activity_states import COORDINATOR, ELSEWHERE, FAILING, IN_PART, NOT_CAPTURED, STALLED, WORKING
+from wirecheck.judge.activity_states import (
+    BEFORE_WORK,
+    COORDINATOR,
+    ELSEWHERE,
+    FAILING,
+    IN_PART,
+    NOT_CAPTURED,
+    STALLED,
+    WORKING,
+)
 from wirecheck.judge.checks import declaration
 from wirecheck.judge.checks.listed_checks import check_of
+from wirecheck.judge.not_rejections import not_rejection
 from wirecheck.judge.results.finding import DOUBTED
 from wirecheck.story.cards import listed
 from wirecheck.story.harm import NEVER_READ, UNREACHABLE, hurts, stated
@@ -28,6 +38,8 @@ AWAY = "agent_away_seconds"
 """The measure of times in which an agent was not there."""
 GREETING = "versions"
 """The step that any server grants to anybody."""
+NO_WORK = BEFORE_WORK | {"DescribeCluster", "InitProducerId"}
+"""What is granted to who may do nothing else."""
 STATES = (STALLED, IN_PART, SKIPPED, FAILING, IN_DOUBT, NOT_CAPTURED, ELSEWHERE, LOST, LEFT, WORKING)
 """Of a client, worst first."""
 MARK_SIGNS: Mapping[MarkKind, str] = {"violation": "\u2717", "anomaly": "!", "visibility": "?", "clear": "\u2713"}
@@ -35,14 +47,20 @@ Key = tuple[str | None, str | None]
 
 
 def with_states(
-    clients: Iterable[Client], activities: Iterable[Activity], harms: Iterable[Harm], findings: Iterable[Finding]
+    clients: Iterable[Client],
+    activities: Iterable[Activity],
+    harms: Iterable[Harm],
+    findings: Iterable[Finding],
+    clusters: Iterable[Cluster] = (),
 ) -> tuple[Client, ...]:
     """Each client with the worst that is known of its work. Harm without an address is of the client with that ID, if
     it is on one host: others may have the same default.
     """
-    found = [*findings]
+    found, activities = [*findings], [*activities]
     worst: dict[Key, ClientState] = {}
-    for key, state in states(activities, harms, found):
+    rejected = {} if any(one.uncaptured_brokers for one in clusters) else dict(only_rejected(by_client(activities)))
+    stuck = ((key, failing(one)) for key, one in rejected.items() if one.state == STALLED)
+    for key, state in (*states(activities, harms, found), *stuck):
         if key not in worst or STATES.index(state.state) < STATES.index(worst[key].state):
             worst[key] = state
     doubtful = (one for one in found if question(one.code) == declaration.IN_DOUBT or DOUBTED in one.words)
@@ -51,7 +69,12 @@ def with_states(
     anywhere = {one.client_id: worst.get((one.client_id, "")) for one in every if hosts[one.client_id] == 1}
     return tuple(
         replace(
-            one, work=worst_of(worst.get(one.key) or anywhere.get(one.client_id), doubt(one, doubted), at_rest(one))
+            one,
+            work=worst_of(
+                worst.get(one.key) or anywhere.get(one.client_id),
+                doubt(one, doubted),
+                at_rest(one, rejected.get(one.key)),
+            ),
         )
         for one in every
     )
@@ -61,34 +84,61 @@ def worst_of(*known: ClientState | None) -> ClientState:
     return min(filter(None, known), key=lambda one: STATES.index(one.state))
 
 
-def at_rest(client: Client) -> ClientState:
-    """Of a client that nothing is known against."""
+def at_rest(client: Client, rejected: Activity | None) -> ClientState:
+    """Of a client that nothing is known against, but that it was granted no work before it left."""
     if client.closed_ns is None:
         return ClientState(WORKING, None, "")
     if client.closed_by == "server":
         return ClientState(LOST, client.closed_ns, "server closed its last connection")
-    return ClientState(LEFT, client.closed_ns, "")
+    return ClientState(LEFT, client.closed_ns, failing(rejected).how if rejected else "")
+
+
+def by_client(activities: Iterable[Activity]) -> dict[Key, list[Activity]]:
+    found: dict[Key, list[Activity]] = {}
+    for one in activities:
+        found.setdefault((one.client_id, one.address), []).append(one)
+    return found
+
+
+def only_rejected(activities: Mapping[Key, Sequence[Activity]]) -> Iterator[tuple[Key, Activity]]:
+    """Clients that were granted no work, each with what it was rejected at last, if all of it was seen: the furthest
+    that it came.
+    """
+    for key, every in activities.items():
+        work = [one for one in every if one.api not in NO_WORK]
+        furthest = work or [one for one in every if one.step != GREETING]
+        if any(one.granted or one.unknown for one in work) or any(one.state == NOT_CAPTURED for one in every):
+            continue
+        if rejected := [one for one in furthest if not one.granted and is_rejected(one)]:
+            yield key, max(rejected, key=lambda one: (one.state == STALLED, one.last_ns, one.api))
+
+
+def is_rejected(one: Activity) -> bool:
+    """Whether by more than what is part of the protocol: there may be no such group, or its coordinator loads."""
+    return any(not_rejection(one.api, error) is None for error in one.errors)
+
+
+def failing(rejected: Activity) -> ClientState:
+    return ClientState(FAILING, rejected.first_ns, f"{rejected.api}: {', '.join(rejected.errors)}")
 
 
 def states(
     activities: Iterable[Activity], harms: Iterable[Harm], findings: Iterable[Finding]
 ) -> Iterator[tuple[Key, ClientState]]:
-    by_client: dict[Key, list[Activity]] = {}
     activities = [*activities]
-    for one in activities:
-        by_client.setdefault((one.client_id, one.address), []).append(one)
+    of_clients = by_client(activities)
     for harm in (*harms, *(one for finding in findings for one in stated(finding))):
         if hurts(harm):
             about = " ".join(filter(None, (harm.api, harm.topic or harm.topic_id)))
             how = ": ".join(filter(None, (about, ", ".join(harm.errors))))
-            yield harm.client, ClientState(state_of(harm, by_client), harm.first_ns, how)
+            yield harm.client, ClientState(state_of(harm, of_clients), harm.first_ns, how)
     for one in activities:
         if one.state == FAILING and one.is_work:
             yield (
                 (one.client_id, one.address),
                 ClientState(FAILING, one.since_ns, f"{one.api}: {', '.join(one.errors)}"),
             )
-    for key, every in by_client.items():
+    for key, every in of_clients.items():
         if all(one.state == NOT_CAPTURED for one in every):
             yield key, ClientState(NOT_CAPTURED, None, "no response was captured")
         elif sent := moved_away(every):
@@ -232,6 +282,9 @@ def work(result: Verdict) -> Mark:
         counts[FAILING] or counts[IN_DOUBT] or not (counts[WORKING] + counts[LEFT] + counts[LOST])
     ):
         kind = "visibility"
+    gone = sum(one.work is not None and one.work.state == LEFT and one.work.how != "" for one in clients)
+    if kind == "clear" and gone == len(clients):
+        kind = "visibility"
     works = kind == "clear"
     if nodes and kind in {"clear", "visibility"}:
         kind = "anomaly"
@@ -243,10 +296,15 @@ def work(result: Verdict) -> Mark:
     if found:
         text = f"{', '.join(found)} of {many}"
     elif works:
-        text = "the only client gets its work done" if len(clients) == 1 else f"all {many} get their work done"
+        text = all_work(len(clients) - gone, "other client" if gone else "client")
     else:
         text = f"{many}, none known to be stalled{outage_codes(result)}"
-    return Mark(kind, " \u00b7 ".join([text, *nodes, *rest]))
+    left = [f"{plural(gone, 'client')} left, granted no work"] if gone else []
+    return Mark(kind, " \u00b7 ".join([text, *left, *nodes, *rest]))
+
+
+def all_work(count: int, noun: str) -> str:
+    return f"the only {noun} gets its work done" if count == 1 else f"all {plural(count, noun)} get their work done"
 
 
 def stalled_nodes(result: Verdict) -> list[str]:

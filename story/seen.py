@@ -258,7 +258,9 @@ class ClientState:
     since_ns: int | None
     """When the first request or response was seen that makes the state; None for working and not captured."""
     how: str
-    """The API, the topic and the errors; or the check that doubts."""
+    """The API, the topic and the errors; or the check that doubts. Of a client that left, how it was rejected, if it
+    was granted no work.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +302,9 @@ class Activity(Lasting):
     unknown: int
     """Open at the end, or with a response that was not captured or not decoded."""
     errors: tuple[str, ...]
-    """Kafka's names of the errors that make the state, NO_RESPONSE or CLOSED_WITHOUT_RESPONSE."""
+    """Kafka's names of the errors that make the state, NO_RESPONSE or CLOSED_WITHOUT_RESPONSE; where nothing was
+    granted, all by which requests were rejected.
+    """
     first_ns: int
     """When a request was seen first."""
     last_ns: int

@@ -153,7 +153,7 @@ class Result:
             not_listed=len(every) - len(findings) if choice else None,
             others=self.not_kept(*BOUNDED),
         )
-        clients = with_states(self.clients(), found.activities, found.harms, every)
+        clients = with_states(self.clients(), found.activities, found.harms, every, found.clusters)
         found = replace(found, clients=clients if principals else tuple(replace(one, principals=()) for one in clients))
         context = CardContext(
             {finding.id: finding for finding in every},

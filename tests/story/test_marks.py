@@ -147,6 +147,52 @@ def test_a_client_whose_only_login_was_rejected_does_not_work():
     assert one.work == ClientState("working", None, "")
 
 
+def test_who_left_without_any_work_granted_is_under_no_tick():
+    app, other = result("working", "working").clients
+    app = replace(app, address="127.0.0.1", closed_ns=12, closed_by="client")
+    denied = replace(activity("Produce", "writes", 0, 2), errors=("TOPIC_AUTHORIZATION_FAILED",))
+    known = (activity("Metadata", "metadata", 1, 0), activity("InitProducerId", "transactions", 1, 0), denied)
+    found = with_states((app, other), known, (), ())
+    assert found[0].work == ClientState("left", 12, "Produce: TOPIC_AUTHORIZATION_FAILED")
+    mark = marks_of(replace(result("working"), clients=found)).work
+    assert (mark.mark, mark.sentence) == (
+        "clear",
+        "the only other client gets its work done · 1 client left, granted no work",
+    )
+    assert marks_of(replace(result("working"), clients=found[:1])).work.mark == "visibility"
+
+
+def test_who_wrote_and_left_was_granted_work():
+    (app,) = result("working").clients
+    app = replace(app, address="127.0.0.1", closed_ns=12, closed_by="client")
+    denied = replace(activity("OffsetCommit", "commits", 0, 2), errors=("GROUP_AUTHORIZATION_FAILED",))
+    for other in (activity("Produce", "writes", 5, 1), replace(activity("Fetch", "reads", 0, 0), unknown=1)):
+        (left,) = with_states((app,), (activity("Metadata", "metadata", 1, 0), denied, other), (), ())
+        assert left.work == ClientState("left", 12, "")
+
+
+def test_what_is_part_of_the_protocol_rejects_nobody_who_left():
+    (app,) = result("working").clients
+    app = replace(app, address="127.0.0.1", closed_ns=12, closed_by="client")
+    loads = replace(activity("InitProducerId", "transactions", 0, 1), errors=("COORDINATOR_LOAD_IN_PROGRESS",))
+    (left,) = with_states((app,), (activity("Metadata", "metadata", 1, 0), loads), (), ())
+    assert left.work == ClientState("left", 12, "")
+
+
+def test_who_only_administers_and_is_always_rejected_does_not_work():
+    (app,) = result("working").clients
+    app = replace(app, address="127.0.0.1")
+    denied = activity("DescribeConfigs", "administration", 0, 90)
+    denied = replace(denied, state="stalled", errors=("CLUSTER_AUTHORIZATION_FAILED",))
+    known, seen = (activity("Metadata", "metadata", 1, 0), denied), RESULT.clusters[0]
+    (one,) = with_states((app,), known, (), ())
+    assert one.work == ClientState("failing", 7, "DescribeConfigs: CLUSTER_AUTHORIZATION_FAILED")
+    (one,) = with_states((app,), (*known, activity("ListGroups", "administration", 1, 0)), (), ())
+    assert one.work.state == "working", "one that may do a part of what it asks for"
+    (one,) = with_states((app,), known, (), (), [replace(seen, uncaptured_brokers=1)])
+    assert one.work.state == "working", "it may be granted the rest at a broker that was not captured"
+
+
 def test_a_node_that_is_stalled_takes_the_tick_and_is_no_client():
     node = Activity(
         cluster="C", client_id="2", address="10.0.0.2", api="CreateTopics", step="administration", state="stalled",
