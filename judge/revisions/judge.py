@@ -97,8 +97,10 @@ class Judge:
         """How often that was."""
         self.open: set[Subject] = set()
         """Connections with news in this batch that go on."""
-        self.began_ns, self.judged_ns = NEVER_NS, 0
-        """The first that was seen, and up to where subjects were judged, in the time of this judge."""
+        self.began_ns, self.judged_ns = NEVER_NS if main is EMPTY else 0, 0
+        """The first that was seen in the time of this judge, 0 where it is not the first; and up to where subjects were
+        judged in it.
+        """
 
     # -- claims and progress in ---------------------------------------------------------------------------------------
 
@@ -431,7 +433,8 @@ class Judge:
         attempt = partial(self.failures.attempt, AGEING)
         if not last and self.schedule.before_ns // ageing.FOLDED_NS < self.watermark_ns // ageing.FOLDED_NS:
             folded_ns, passed_ns = self.folded_ns, self.agents.passed_ns - ageing.FOLDED_NS
-            ageing.fold(self.ledger, folded_ns, passed_ns, attempt)
+            if self.began_ns < passed_ns:  # else nothing is so old
+                ageing.fold(self.ledger, folded_ns, passed_ns, attempt)
             self.folded_ns = passed_ns
         before_ns, ages = self.aged_ns, self.ages
         if ages or not before_ns:
