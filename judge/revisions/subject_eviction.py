@@ -136,6 +136,10 @@ def rank_of(subject: Subject, ledger: Ledger) -> Rank:
     return Rank(answered, first_ns, last_ns)
 
 
+def is_answered(subject: Subject, ledger: Ledger) -> bool:
+    return any(shows_answer(subject[0], kind, peak, succeeded=done) for kind, done, peak, *_ in ledger.glance(subject))
+
+
 def shows_answer(space: str, kind: str, peak: dict[str, object], *, succeeded: bool) -> bool:
     """Whether a claim shows an answer without error about its subject."""
     if space == "client":
@@ -246,7 +250,7 @@ class SubjectEvictor:
         least = min(settings.most_unanswered, settings.most_ids_of_host)
         if space not in bounds or count <= with_slack(max(self.looked.get(space, 0), least)):
             return False
-        unanswered = sum(not rank_of(one, self.ledger).answered for one in known(space)) + len(coming)
+        unanswered = sum(not is_answered(one, self.ledger) for one in known(space)) + len(coming)
         of_host = Counter(one[2] for one in (*known(space), *coming)) if space == "client" else Counter[str]()
         most_of_host = max(of_host.values(), default=0)
         return unanswered > with_slack(settings.most_unanswered) or most_of_host > with_slack(settings.most_ids_of_host)
@@ -339,7 +343,7 @@ class SubjectEvictor:
         new = sorted(name for name in rows if table_of(name) == FINDINGS and not emitted.get(name, NEVER).open)
         if not new:
             return False
-        unanswered = subject[0] in {"name", "id", "client"} and not rank_of(subject, self.ledger).answered
+        unanswered = subject[0] in {"name", "id", "client"} and not is_answered(subject, self.ledger)
         most = self.settings.most_findings
         for name in new:
             is_open = self.open.setdefault(rows[name].body["code"], [0, 0])
