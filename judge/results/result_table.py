@@ -6,12 +6,14 @@ grow: a column keeps its name, type and meaning. Times are timestamp[us] in UTC 
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 Body = dict[str, Any]
+Change = Callable[[Any], Any]
 
 
 class Column(NamedTuple):
@@ -88,14 +90,15 @@ def cells_of(column: pa.ChunkedArray) -> list[Any]:
         return column.to_pylist()  # type: ignore[no-any-return]
     if pa.types.is_timestamp(column.type):  # Python's times cost 6 us each
         return pc.multiply(column.cast(pa.int64()), 1000).to_pylist()  # type: ignore[no-any-return]
-    cells = column.cast(with_integers(column.type)).to_pylist()
-    return [in_ns(cell, column.type) for cell in cells]
+    made = in_ns(column.type)
+    return [None if cell is None else made(cell) for cell in column.cast(with_integers(column.type)).to_pylist()]
 
 
+@cache
 def has_time(kind: pa.DataType) -> bool:
     """Whether a value of this type may have a time in it."""
     if pa.types.is_nested(kind):
-        return any(has_time(kind.field(i).type) for i in range(kind.num_fields))
+        return any(has_time(part.type) for part in fields_of(kind))
     return bool(pa.types.is_timestamp(kind))
 
 
@@ -104,16 +107,25 @@ def with_integers(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_list(kind):
         return pa.list_(with_integers(kind.value_type))
     if pa.types.is_struct(kind):
-        return pa.struct([(field.name, with_integers(field.type)) for field in map(kind.field, range(kind.num_fields))])
+        return pa.struct([(part.name, with_integers(part.type)) for part in fields_of(kind)])
     return pa.int64() if pa.types.is_timestamp(kind) else kind
 
 
-def in_ns(cell: Any, kind: pa.DataType) -> Any:
+def in_ns(kind: pa.DataType) -> Change:
     """Microseconds to nanoseconds, wherever a time stands."""
-    if cell is None or not has_time(kind):
-        return cell
+    return of_times(kind, lambda time: time * 1000)
+
+
+def of_times(kind: pa.DataType, change: Change) -> Change:
+    """What changes the times in a value of a type that has some, and is not null."""
+    if pa.types.is_timestamp(kind):
+        return change
     if pa.types.is_list(kind):
-        return [in_ns(item, kind.value_type) for item in cell]
-    if pa.types.is_struct(kind):
-        return {name: in_ns(item, kind.field(name).type) for name, item in cell.items()}
-    return cell * 1000
+        of_item = of_times(kind.value_type, change)
+        return lambda items: [None if item is None else of_item(item) for item in items]
+    timed = [(part.name, of_times(part.type, change)) for part in fields_of(kind) if has_time(part.type)]
+    return lambda cell: {**cell, **{name: made(cell[name]) for name, made in timed if cell[name] is not None}}
+
+
+def fields_of(kind: pa.DataType) -> list[pa.Field]:
+    return [kind.field(number) for number in range(kind.num_fields)]

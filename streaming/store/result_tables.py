@@ -13,7 +13,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirecheck.judge.results.judged_tables import JUDGED
-from wirecheck.judge.results.result_table import CLUSTER, REVISION, TEXT, TEXTS, TIME, Column, ResultTable, has_time
+from wirecheck.judge.results.result_table import (
+    CLUSTER,
+    REVISION,
+    TEXT,
+    TEXTS,
+    TIME,
+    Column,
+    ResultTable,
+    has_time,
+    of_times,
+)
 
 EXCHANGES = ResultTable(
     "exchanges",
@@ -270,27 +280,15 @@ def as_ipc(table: pa.Table) -> bytes:
 def values(rows: list[Mapping[str, Any]], name: str, kind: pa.DataType) -> list[Any]:
     """One column; what a row does not have is null."""
     cells = [row.get(name) for row in rows]
-    return [in_unit(value, kind) for value in cells] if has_time(kind) else cells
+    if not has_time(kind):
+        return cells
+    made = of_times(kind, lambda time: time // 1000)  # microseconds
+    return [None if cell is None else made(cell) for cell in cells]
 
 
 @cache
 def from_ipc(cell: bytes) -> pa.Table:
     return pa.ipc.open_stream(cell).read_all()
-
-
-def in_unit(value: Any, kind: pa.DataType) -> Any:
-    """Nanoseconds to microseconds, wherever a time stands."""
-    if value is None:
-        return None
-    if pa.types.is_timestamp(kind):
-        return value // 1000
-    if pa.types.is_list(kind):
-        return [in_unit(item, kind.value_type) for item in value]
-    if pa.types.is_struct(kind):
-        return {
-            kind.field(i).name: in_unit(value[kind.field(i).name], kind.field(i).type) for i in range(kind.num_fields)
-        }
-    return value
 
 
 def latest_revisions(rows: pa.Table) -> pa.Table:
