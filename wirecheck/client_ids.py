@@ -4,6 +4,7 @@ Rule: a client ID proves nothing. Whether a host is the broker that it names is 
 """
 
 import re
+from functools import lru_cache
 
 HIGHEST_ID = (1 << 31) - 1
 OWN = re.compile(r"(?:broker-(?=\d+-fetcher-))?(\d{1,10})(?:-fetcher-\d+)?", re.ASCII)
@@ -20,10 +21,12 @@ def broker_of(client_id: str | None) -> int | None:
     return int(match[1]) if match and int(match[1]) <= HIGHEST_ID else None
 
 
+@lru_cache(maxsize=1 << 10)
 def is_internal(client_id: str | None) -> bool:
     return broker_of(client_id) is not None or RAFT.fullmatch(client_id or "") is not None
 
 
+@lru_cache(maxsize=1 << 10)
 def is_of_node(client_id: str | None) -> bool:
     """Also of connections to other brokers for transactions and controllers."""
     return is_internal(client_id) or TO_BROKERS.fullmatch(client_id or "") is not None

@@ -261,6 +261,8 @@ class Clusters:
         """By endpoint the broker that answers there, where brokers are known by host names (`host_names.py`)."""
         self.serving: Collection[str] = ()
         """Of these, endpoints that serve partitions."""
+        self.uncaptured_of: dict[frozenset[int], int] = {}
+        """By clusters (their `id()`) how many of their brokers were not captured, once that was asked for."""
         self.former: dict[int, list[Group]] = {}
         """By cluster (its `id()`) those that its addresses led to before, once they were asked for."""
         self.only = {endpoint: places[0].group for endpoint, places in self.places.items() if len(places) == 1}
@@ -271,6 +273,7 @@ class Clusters:
     def resolve(self, brokers: Mapping[str, int], serving: Collection[str] = ()) -> None:
         """Brokers that are known by host names answer at these endpoints, and serve partitions at some."""
         self.resolved, self.serving = brokers, serving
+        self.uncaptured_of.clear()
         for endpoint, broker in brokers.items():
             named = (Named(ALWAYS, ALWAYS, broker),)
             self.places[endpoint] = [
@@ -289,6 +292,12 @@ class Clusters:
         """How many brokers of these answer at no endpoint of the capture, at least: a server that no list names, as of
         an address translation, may be any of them.
         """
+        which = frozenset(map(id, groups))
+        if which not in self.uncaptured_of:  # each client asks
+            self.uncaptured_of[which] = self.counted_uncaptured(groups)
+        return self.uncaptured_of[which]
+
+    def counted_uncaptured(self, groups: Collection[Group]) -> int:
         ours = {endpoint for group in groups for endpoint in group.endpoints}
         listed = [claim for endpoint in ours for claim in self.listed_by.get(endpoint, ())]
         here = {claim["broker"] for claim in listed if claim["address"] in ours}
