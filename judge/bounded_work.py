@@ -17,6 +17,8 @@ MOST_LIVES = 64
 """Topic IDs of one name that are held apart: those stated last. Test suites recreate one name all day."""
 MOST_EPOCHS = 256
 """Leader epochs of one partition that are held apart: the highest."""
+FEW = min(MOST_LIVES, MOST_EPOCHS)
+"""So many claims of a kind are never too many."""
 BINDING = "binding"
 BY_EPOCH = frozenset({"partition", "unnumbered"})
 

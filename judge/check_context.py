@@ -13,7 +13,7 @@ import numpy as np
 
 from wirecheck.decode.log.log_order import COMMITTED, PENDING, LogOrder
 from wirecheck.judge.agents import AgentFrontiers
-from wirecheck.judge.bounded_work import NOTHING, Omitted, bounded
+from wirecheck.judge.bounded_work import FEW, NOTHING, Omitted, bounded
 from wirecheck.judge.claims.claim import Claim, Key, Subject, merged
 from wirecheck.judge.claims.kinds import UNANSWERED
 from wirecheck.judge.ledger.failures import GENERATIONS, SORTING, Failure, Failures, failure
@@ -48,7 +48,7 @@ class Filed:
 
     def bound(self, subject: Subject) -> None:
         """Hold apart so much of its history as can be compared."""
-        if subject[0] not in {"name", "id"}:
+        if subject[0] not in {"name", "id"} or max(map(len, self.claims.values()), default=0) <= FEW:
             return
         by_group: dict[int, dict[str, list[Claim]]] = {}
         for (group, kind), claims in self.claims.items():
@@ -171,9 +171,9 @@ class CheckContext:
         more of the metadata log is known to be committed.
         """
         filed = self.filed.get(subject) or self.filed_in(subject)
-        if filed.waits:
-            self.pending.add(self.subject)
-        if filed.unverified:
+        if filed.waits or filed.unverified:
+            if filed.waits:
+                self.pending.add(self.subject)
             self.unauthenticated_hosts.rests(filed.unverified, self.subject)
         return filed
 
@@ -208,8 +208,16 @@ class CheckContext:
             filed = Filed()
             groups: dict[int, Group] = {}
             late: set[tuple[int, str]] = set()
+            doubted = self.unauthenticated_hosts.any_doubted and subject[0] != "host"
+            one_way = not (self.forwarding.through or self.clusters.disputed)
             for claim in in_order(self.ledger.claims_of(*subject).values()):
                 try:
+                    believed = one_way and not (doubted and self.unauthenticated_hosts.may_silence(claim))
+                    only = self.clusters.only_group_of(claim) if believed else None
+                    if only is not None and "offset" not in claim.peak and not ordered(claim):  # as almost all are
+                        groups[id(only)] = only
+                        filed.claims.setdefault((id(only), claim.kind), []).append(claim)
+                        continue
                     for group, stated in self.sorted_into(claim, subject, filed):
                         groups[id(group)] = group
                         if ordered(claim):

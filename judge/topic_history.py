@@ -285,10 +285,12 @@ class Topic:
         return self.ends[history.topic_id]
 
     def end_of(self, history: History) -> Claim | None:
-        until = self.next_born_ns(history) + SKEW_NS
         generations = self.context.generations(self.group)
-        since_ns = max(history.again_ns, generations.every[history.generation].since_ns)
         removed = self.context.claims("deletion", self.group, "id", history.topic_id)
+        if not (removed or self.deletions or history.generation < generations.current):
+            return None  # as of most topics
+        until = self.next_born_ns(history) + SKEW_NS
+        since_ns = max(history.again_ns, generations.every[history.generation].since_ns)
         removed = [stated_since(since_ns, claim) for claim in removed if generations.of(claim) >= history.generation]
         removed = [claim for claim in removed if claim.first.ts_ns > history.again_ns]
         if not removed and history.generation < generations.current:

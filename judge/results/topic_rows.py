@@ -121,9 +121,10 @@ def topics_of_id(subject: Subject, context: CheckContext) -> Iterator[ResultRow]
     """The row of an ID without a known name."""
     topic_id = subject[1]
     groups, filed = context.groups(subject), context.filed_for(subject)
+    if topic_id in RESERVED or any(kind == "binding" for _, kind in filed.claims):
+        return
     disputed = context.clusters.disputed
-    bound = any(claim.server() not in disputed for claim in context.believed(subject, "binding"))
-    if topic_id in RESERVED or bound or any(kind == "binding" for _, kind in filed.claims):
+    if any(claim.server() not in disputed for claim in context.believed(subject, "binding")):
         return
     found: dict[int, tuple[Group, list[Claim]]] = {}
     for group in known(groups):

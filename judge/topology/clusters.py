@@ -412,15 +412,20 @@ class Clusters:
         server = claim.server()
         return self.only.get(server) or self.of(server, claim.first.ts_ns)
 
+    def only_group_of(self, claim: Claim) -> Group | None:
+        """The cluster in which all of a claim was made, if its endpoints never led to another."""
+        only = self.only.get(claim.server())
+        return only if self.alone or claim.first.server == claim.last.server else None
+
     def parts(self, claim: Claim) -> Iterator[tuple[Group, Claim]]:
         """A claim and its cluster; where its endpoint led to several while it was made, one part per cluster. Answers
         over time have one part for each time that it led there, as what was answered between breaks a streak of errors.
         """
-        server = claim.server()
-        only = self.only.get(server)
-        if only is not None and (self.alone or claim.first.server == claim.last.server):
+        only = self.only_group_of(claim)
+        if only is not None:
             yield only, claim
             return
+        server = claim.server()
         heir = claim.last.server if server == claim.first.server else server
         places = self.places.get(heir, ())
         begin, end = (bisect_right(places, seen.ts_ns, key=SINCE) for seen in (claim.first, claim.last))

@@ -368,6 +368,10 @@ class UnauthenticatedHosts:
         at = KINDS[claim.kind].at.get("host")
         return claim.key[at] if at is not None and claim.key[at] in self.hosts else None
 
+    def may_silence(self, claim: Claim) -> bool:
+        """Whether a claim has to be looked at for whose word it is."""
+        return bool(self.servers or self.unlisted or self.quiet) or self.speaker(claim) is not None
+
     def silenced(self, claim: Claim, host: str | None) -> bool:
         """Whether no check may hear a claim: an unauthenticated host made it, and not as a broken peer's would be."""
         if self.servers and host_of(claim.server()) in self.servers and host_of(claim.last.server) in self.servers:
