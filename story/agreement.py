@@ -5,8 +5,10 @@ Rule: a finding that contradicts something is in at least one row, or among the 
 mark of IDs and versions, and never anything else.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from wirecheck.decode.peer import Conversation
 from wirecheck.judge.checks.listed_checks import check_of
@@ -74,16 +76,41 @@ def mark_of(finding: Finding) -> MarkKind:
 def agreement_table(verdict: Verdict, topics: Iterable[TopicStatement], apis: Iterable[ApiVersions]) -> AgreementTable:
     found = contradictions(verdict)
     left = {one.id for one in found}
+    of_topic, of_id, of_server = (by(found, named) for named in (topics_of, ids_of, servers_of))
 
-    def marked(about: Callable[[Finding], bool]) -> Marked:
-        mine = [one for one in found if about(one)]
+    def marked(near: Iterable[Finding], about: Callable[[Finding], bool]) -> Marked:
+        mine = [one for one in near if about(one)]
         left.difference_update(one.id for one in mine)
         codes = tuple(sorted({one.code for one in mine}))
         return Marked(min(map(mark_of, mine), key=WORST.index, default="clear"), codes)
 
-    of_topics = [(one, marked(about_statement(one))) for one in topics]
-    of_apis = [(one, marked(about_api(one))) for one in apis]
+    of_topics = [
+        (one, marked(chain(of_topic.get(one.topic, ()), of_id.get(one.topic_id, ())), about_statement(one)))
+        for one in topics
+    ]
+    of_apis = [(one, marked(of_server.get(one.server, ()), about_api(one))) for one in apis]
     return AgreementTable(of_topics, of_apis, [one for one in found if one.id in left], agreement(verdict))
+
+
+def by(found: Iterable[Finding], named: Callable[[Finding], Iterable[str]]) -> dict[str | None, list[Finding]]:
+    """Findings by what they name: there may be as many as rows."""
+    known: dict[str | None, list[Finding]] = defaultdict(list)
+    for one in found:
+        for name in named(one):
+            known[name].append(one)
+    return known
+
+
+def topics_of(finding: Finding) -> set[str]:
+    return {finding.topic} if finding.topic is not None else set()
+
+
+def ids_of(finding: Finding) -> set[str]:
+    return {*finding.topic_ids}
+
+
+def servers_of(finding: Finding) -> set[str]:
+    return {str(Conversation.of(side.connection).server) for side in finding.sides if side.connection}
 
 
 def contradictions(verdict: Verdict) -> list[Finding]:
@@ -115,7 +142,6 @@ def about_api(one: ApiVersions) -> Callable[[Finding], bool]:
     def about(finding: Finding) -> bool:
         if not finding.code.startswith(OF_VERSIONS):
             return False
-        servers = {str(Conversation.of(side.connection).server) for side in finding.sides if side.connection}
-        return one.server in servers and finding.words.get("api", one.api) == one.api
+        return one.server in servers_of(finding) and finding.words.get("api", one.api) == one.api
 
     return about

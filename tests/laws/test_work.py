@@ -15,9 +15,12 @@ import pytest
 from tests.depth import DEEP, some
 from tests.judge.lab import Lab
 from tests.laws.test_judge_stands import claims_of_capture  # noqa: F401 - a fixture
+from tests.story.values import finding
 from wirecheck.judge.claims.claim import Claim, Sighting
 from wirecheck.judge.claims.kinds import KINDS
+from wirecheck.judge.results.agreement_rows import TopicStatement
 from wirecheck.judge.revisions.judge import Judge
+from wirecheck.story import agreement
 
 CAPTURES = ("zk28-recreate", "kraft4-groups-recreate", "zk39-inconsistent-id", *["kraft4-stale-broker"] * DEEP)
 """Those first of which a judgement takes the fewest steps: it is in each figure."""
@@ -189,6 +192,27 @@ def test_a_healthy_topic_costs_few_steps():
     assert many - few <= OF_A_TOPIC * (MANY_TOPICS - FEW_TOPICS)
 
 
+def test_a_table_of_agreement_costs_its_rows_and_the_findings(monkeypatch):
+    """However many of the findings contradict an ID."""
+    monkeypatch.setattr(agreement, "agreement", lambda _: None)
+
+    def lines_of(number):
+        ids = [other("topic_id", None, n + 1) for n in range(number)]
+        rows = [{**TOPIC_ID_FINDING, "id": one, "topic": f"t-{n}", "topic_ids": [one]} for n, one in enumerate(ids)]
+        monkeypatch.setattr(agreement, "contradictions", lambda _: list(map(finding, rows)))
+        stated = [TopicStatement("C", row["topic"], row["id"], "ID", "broker 1", "Metadata", 0, 0, 1) for row in rows]
+        with Steps("/story/agreement") as counted:
+            found = agreement.agreement_table(None, stated, [])
+        assert {marked.codes for _, marked in found.topics} == {("TID001",)}
+        assert not found.others
+        return counted.number
+
+    few, many = map(lines_of, (FEW, MANY))
+    assert many <= few * (MANY / FEW) * SAME, (few, many)
+
+
+TOPIC_ID_FINDING = {"code": "TID001", "kind": "violation", "cluster": "C", "label": "L", "sides": [], "words": {}}
+TOPIC_ID_FINDING |= {"client_ids": [], "brokers": [], "first_seen": 0, "last_seen": 0}
 FEW_PARTITIONS, MANY_PARTITIONS = 100, 300
 """Of one topic. Going through the claims of all partitions for each of them would show."""
 ONE_OF_EACH = {"client_id": "app", "host": "10.77.0.1", "group": "readers"}
