@@ -1279,21 +1279,21 @@ def cli010_cannot_know__the_capture_ends(lab):
     ends(lab, 30, at=100)
 
 
-def gives_up(lab, error=6, times=5, *, before=0, then=(), serves=True, at=40, **facts):
+def gives_up(lab, error=6, times=5, *, before=0, then=(), serves=True, at=40, writes=write, **facts):
     """A producer is rejected several times within 2 s, while another client writes to the topic."""
     for now in range(0, 240, 20):
         lab.metadata(now, [("songs", ID_1)], brokers={B1: 1}, talk=lab.talk(client_id="other", host="10.0.0.8"))
     if serves:
         other = lab.talk(client_id="other", host="10.0.0.8")
         for now in range(3, 240, 3):
-            write(other, now)
+            writes(other, now)
     talk = greet(lab.talk(client_id="app", host="10.0.0.7", **NEVER_CLOSED | facts), at - 5)
     for number in range(before):
-        write(talk, at - 4 + number)
+        writes(talk, at - 4 + number)
     for number in range(times):
-        write(talk, at + 0.4 * number, error)
+        writes(talk, at + 0.4 * number, error)
     for now, failed in then:
-        write(talk, now, failed)
+        writes(talk, now, failed)
     lab.until = 240
 
 
@@ -1304,6 +1304,28 @@ def cli010_fires__rejected_several_times_in_a_row(lab):
 
 def cli010_fires__rejected_several_times_after_few_writes(lab):
     gives_up(lab, before=3)
+
+
+def cli010_fires__rejected_several_times_by_id(lab):
+    gives_up(lab, before=3, writes=write_by_id)
+
+
+def reads_by_id(lab, *, until=240):
+    """A reader of few records is rejected several times within 2 s, while another one reads the topic by its ID."""
+    gives_up(lab, times=0)
+    lab.fetches(range(5, until, 5), ID_1, talk=lab.talk(client_id="other", host="10.0.0.9"))
+    reader = greet(lab.talk(client_id="app", host="10.0.0.6", **NEVER_CLOSED), 35)
+    lab.fetches((36, 38), ID_1, talk=reader)
+    lab.fetches((40, 40.4, 40.8, 41.2), ID_1, 6, talk=reader)
+    lab.until = 240
+
+
+def cli010_fires__a_reader_by_id_rejected_several_times_in_a_row(lab):
+    reads_by_id(lab)
+
+
+def cli010_near_miss__an_id_that_serves_none_after_it(lab):
+    reads_by_id(lab, until=40)
 
 
 def cli010_near_miss__rejected_several_times_and_then_granted(lab):
