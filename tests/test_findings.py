@@ -70,7 +70,7 @@ def folder(tmp_path):
 @pytest.mark.parametrize(
     ("names", "status", "last"),
     [
-        (["still-so"], 0, "1 scripts: 1 as described, 0 not as described, 0 could not be run"),
+        (["still-so"], 0, "1 script: 1 as described, 0 not as described, 0 could not be run"),
         (["still-so", "changed", "broken"], 1, "3 scripts: 1 as described, 1 not as described, 1 could not be run"),
         (["still-so", "broken"], 2, "2 scripts: 1 as described, 0 not as described, 1 could not be run"),
         (["silent", "wrong-status"], 2, "2 scripts: 0 as described, 0 not as described, 2 could not be run"),

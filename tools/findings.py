@@ -72,7 +72,7 @@ def main(words: list[str], folder: Path = FOLDER) -> int:
         shown = output.strip().splitlines()
         print("".join(f"    {line}\n" for line in shown[-1 if how == AS_DESCRIBED else -SHOWN_LINES :]), end="")
     worst = CHANGED if CHANGED in found else max(found, key=STATUS.__getitem__)
-    print(f"{len(found)} scripts: " + ", ".join(f"{found.count(how)} {how}" for how in STATUS))
+    print(f"{len(found)} script{'s' * (len(found) != 1)}: " + ", ".join(f"{found.count(how)} {how}" for how in STATUS))
     return STATUS[worst]
 
 
