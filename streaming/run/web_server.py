@@ -22,8 +22,9 @@ Front = Callable[[list[JudgedAgent], str], str]
 """The page for people of one of RANGES, as HTML; its age stands in it as AGE. Raises OSError or LookupError where there
 is nothing to show.
 """
+DAY = "day"
 RANGES: Mapping[str, tuple[str, float]] = MappingProxyType(
-    {"hour": ("last hour", 3600.0), "day": ("last day", 86400.0), "all": ("all", math.inf)}
+    {"hour": ("last hour", 3600.0), DAY: ("last day", 86400.0), "all": ("all", math.inf)}
 )
 """By name in `?range=`: what a page calls it, and how many seconds it has. The last one is the page's own."""
 AGE = f"age-{token_hex(8)}"

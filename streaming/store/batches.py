@@ -123,20 +123,31 @@ def write(rows: pa.Table | None, run: Folders, batch_id: int) -> bool:
     return before is not None
 
 
-def read(run: Folders, columns: Iterable[str] | None = None) -> Iterator[pa.Table]:
-    """Every batch, in order. The rows of a batch that goes meanwhile lie in a later one, which may be younger than our
-    list of them (`compaction.py`).
+def read(run: Folders, columns: Iterable[str] | None = None, since_s: float = 0.0) -> Iterator[pa.Table]:
+    """Every batch that was written since then, in order. The rows of a batch that goes meanwhile lie in a later one,
+    which may be younger than our list of them (`compaction.py`).
     """
     upto = -1
     while True:
         gone = False
         for number in [number for number in run.numbers() if number > upto]:
+            if since_s and is_older(run, number, since_s):
+                upto = number
+                continue
             rows = run.rows(number, columns)
             gone, upto = gone or rows is None, number
             if rows is not None:
                 yield rows
         if not gone:
             return
+
+
+def is_older(run: Folders, number: int, since_s: float) -> bool:
+    """Whether a batch that is there was written before that."""
+    try:
+        return run.written_s(number) < since_s
+    except FileNotFoundError:
+        return False
 
 
 def sync(path: Path) -> None:

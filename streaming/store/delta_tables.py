@@ -5,6 +5,7 @@ one. A repeated batch changes nothing if it is equal, else it replaces the first
 those of the result table state a row's origin (`ORIGIN`).
 """
 
+import datetime as dt
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -195,14 +196,19 @@ def rows_of(table: DeltaTable, name: str, condition: pc.Expression, columns: lis
     return rows.take(pc.sort_indices(rows[BATCH])).select(columns_read.names).cast(columns_read)
 
 
-def read(out: Path | str, name: str, run: str, columns: Iterable[str] | None = None) -> Iterator[pa.Table]:
-    """Every row of a run in order, as the columns of a result table, or these of them: a day at a time."""
+def read(
+    out: Path | str, name: str, run: str, columns: Iterable[str] | None = None, since_s: float = 0.0
+) -> Iterator[pa.Table]:
+    """Every row of a run in order, as the columns of a result table, or these of them: a day at a time. Nothing of the
+    days before the one of `since_s`.
+    """
     names = [column for column in schema(name).names if columns is None or column in columns]
     try:
         table = opened(out, name)
     except TableNotFoundError:
         return
-    for day in days(table):
+    first = dt.datetime.fromtimestamp(since_s, dt.UTC).date()
+    for day in (day for day in days(table) if day.as_py() >= first):
         rows = rows_of(table, name, (pc.field(DAY) == day) & (pc.field(RUN) == run), names)
         if rows.num_rows:
             yield rows.select(names)

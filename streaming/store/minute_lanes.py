@@ -4,7 +4,7 @@ These tables have a row for each client, server and API of a minute, so they are
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ from wirecheck.questions.traffic import THROTTLED
 from wirecheck.questions.traffic_windows import MINUTE_NS
 from wirecheck.streaming.store import result_folder
 from wirecheck.streaming.store.window_rows import ERRORS, REQUESTS
+from wirecheck.wording import NS_PER_S
 
 
 class Lanes(NamedTuple):
@@ -32,14 +33,15 @@ class Lanes(NamedTuple):
 def lanes_in(out: Path | str, run: str, clients: Collection[str], since_ns: int) -> Lanes | None:
     """Of these clients, by ID or address, since then; None without traffic. Raises OSError, DamagedResultError."""
     sizes: Counter[int] = Counter()
-    for part in since(since_ns, result_folder.read(out, REQUESTS, run, ("time", "request_bytes", "response_bytes"))):
+    for part in rows_since(since_ns, out, run, REQUESTS, ("time", "request_bytes", "response_bytes")):
         size = pc.add(part["request_bytes"], part["response_bytes"])
         sizes.update(dict(summed(pa.table({"time": part["time"], "value": size}))))
     if not sizes:
         return None
     slots = Minutes(min(sizes), max(sizes) + MINUTE_NS)
+    errors = rows_since(since_ns, out, run, ERRORS, ("time", "client_id", "host", "error", "count"))
     payload_bytes = tuple(value or 0 for value in slots.values(sizes))
-    return Lanes(slots.first_ns, slots.last_ns, payload_bytes, {ERRORS_OF: [*errors(out, run, clients, slots)]})
+    return Lanes(slots.first_ns, slots.last_ns, payload_bytes, {ERRORS_OF: [*courses(errors, clients, slots)]})
 
 
 class Minutes:
@@ -61,11 +63,10 @@ class Minutes:
         return found
 
 
-def errors(out: Path | str, run: str, clients: Collection[str], slots: Minutes) -> Iterator[Course]:
+def courses(errors: Iterable[pa.Table], clients: Collection[str], slots: Minutes) -> Iterator[Course]:
     """An error of a client, at most MOST of them, in order of their names."""
     found: dict[tuple[str, str], Counter[int]] = {}
-    columns = ("time", "client_id", "host", "error", "count")
-    for part in since(slots.first_ns, result_folder.read(out, ERRORS, run, columns)):
+    for part in errors:
         # As the client's row is called, where it states no name.
         who = pc.if_else(pc.equal(pc.fill_null(part["client_id"], ""), ""), part["host"], part["client_id"])
         rows = pa.table({"who": who, "error": part["error"], "time": part["time"], "value": part["count"]})
@@ -77,13 +78,17 @@ def errors(out: Path | str, run: str, clients: Collection[str], slots: Minutes) 
         yield Course(name, error, slots.values(counts))
 
 
-def since(since_ns: int, parts: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    """Rows of minutes that end later; the time in nanoseconds."""
-    for part in parts:
+def rows_since(since_ns: int, out: Path | str, run: str, table: str, columns: Sequence[str]) -> Iterator[pa.Table]:
+    """Rows of minutes that end later; the time in nanoseconds. A row is written after its minute, by any clock."""
+    for part in result_folder.read(out, table, run, columns, max(since_ns / NS_PER_S - CLOCKS_S, 0)):
         if part.num_rows and "time" in part.column_names:
             time = pc.cast(pc.cast(part["time"], pa.timestamp("ns", "UTC")), pa.int64())
             part = part.set_column(part.column_names.index("time"), "time", time)  # noqa: PLW2901
             yield part.filter(pc.greater(time, since_ns - MINUTE_NS))
+
+
+CLOCKS_S = 3600
+"""So much may an agent's clock be ahead of the monitor's."""
 
 
 def summed(rows: pa.Table) -> Iterator[tuple[Any, ...]]:

@@ -65,15 +65,19 @@ def kind_of(out: Path | str, tables: Iterable[str] = TABLES) -> str | None:
     return None
 
 
-def read(out: Path | str, table: str, run: str, columns: Iterable[str] | None = None) -> Iterator[pa.Table]:
-    """Every row of a run, in the order of its batches, some at a time; all columns, or those of these it has."""
+def read(
+    out: Path | str, table: str, run: str, columns: Iterable[str] | None = None, since_s: float = 0.0
+) -> Iterator[pa.Table]:
+    """Every row of a run, in the order of its batches, some at a time; all columns, or those of these it has. Of what
+    was written before a time, in seconds since 1970, some or nothing.
+    """
     if kind_of(out, (table,)) == DELTA:
         from wirecheck.streaming.store import delta_tables
 
-        return delta_tables.read(out, table, run, columns)
+        return delta_tables.read(out, table, run, columns, since_s)
     if not is_local(out):
         return iter(())
-    return batches.read(Folders(f"{out}/{table}/run={run}"), columns)
+    return batches.read(Folders(f"{out}/{table}/run={run}"), columns, since_s)
 
 
 def latest_run(out: Path) -> str:

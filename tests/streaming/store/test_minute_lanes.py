@@ -1,13 +1,17 @@
 """Traffic and errors by the minute, as a monitor's page draws them."""
 
+import time
+
 import pyarrow as pa
 import pytest
 
 from wirecheck.questions.over_time import SLOTS, Course
 from wirecheck.questions.traffic_windows import MINUTE_NS
-from wirecheck.streaming.store.batches import Tables
+from wirecheck.streaming.store import result_folder
+from wirecheck.streaming.store.batches import Folders, Tables
 from wirecheck.streaming.store.minute_lanes import lanes_in
 from wirecheck.streaming.store.result_tables import table_of
+from wirecheck.wording import NS_PER_S
 
 BEGIN = 1_000 * MINUTE_NS
 COMMON = {"label": "lab", "revision": 1, "api": "Fetch"}
@@ -78,3 +82,21 @@ def test_the_times_of_the_table_are_nanoseconds_here(tmp_path):
     found = lanes(tmp_path, [([request(0)], [])])
     assert table_of("requests_by_minute", [request(0)])["time"].type == pa.timestamp("us", "UTC")
     assert found.first_ns == BEGIN
+
+
+@pytest.mark.parametrize("kind", [result_folder.PARQUET, result_folder.DELTA])
+def test_what_was_written_long_before_the_range_is_not_read(tmp_path, monkeypatch, kind):
+    """The tables of months are read for an hour of them."""
+    writer = result_folder.writer(tmp_path, "run", kind)
+    for number in range(3):
+        writer.write({"requests_by_minute": table_of("requests_by_minute", [request(number)])}, number)
+    read = []
+    monkeypatch.setattr(
+        Folders,
+        "rows",
+        lambda self, number, columns, rows=Folders.rows: read.append(number) or rows(self, number, columns),
+    )
+    now_ns = time.time_ns()
+    assert lanes_in(tmp_path, "run", (), now_ns + 48 * 3600 * NS_PER_S) is None
+    assert read == []
+    assert lanes_in(tmp_path, "run", (), 0) is not None
