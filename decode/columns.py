@@ -81,6 +81,17 @@ def _encloses(outer: Slot, inner: Slot) -> bool:
     return inner.parent is not None and outer.level == inner.parent.level
 
 
+@cache
+def _columns_of(path: str, table: Slot) -> dict[str, Slot]:
+    """Of a table's layout, which all batches share."""
+    cut = len(path) + 1 if path else 0
+    found = [slot for slot in table.walk() if slot.level == table.level and slot.kind not in ROWS]
+    header = table.children.get("header")
+    inside = set(header.walk()) if header is not None else set()
+    ordered = sorted(found, key=inside.__contains__)
+    return {slot.path[cut:]: slot for slot in reversed(ordered) if len(slot.path) > cut}
+
+
 class Table:
     """One row per message, or per element of one kind of array."""
 
@@ -96,15 +107,10 @@ class Table:
     def __len__(self) -> int:
         return int(self._cells.decoded.rows[self.slot.level])
 
-    @cached_property
+    @property
     def names(self) -> dict[str, Slot]:
         """Columns there are, body before header where both have one of the name."""
-        cut = len(self.path) + 1 if self.path else 0
-        found = [slot for slot in self.slot.walk() if slot.level == self.slot.level and slot.kind not in ROWS]
-        header = self.slot.children.get("header")
-        inside = set(header.walk()) if header is not None else set()
-        ordered = sorted(found, key=inside.__contains__)
-        return {slot.path[cut:]: slot for slot in reversed(ordered) if len(slot.path) > cut}
+        return _columns_of(self.path, self.slot)
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._columns:

@@ -65,12 +65,13 @@ class Batch:
         return found
 
     @cached_property
-    def kinds(self) -> set[tuple[int, int]]:
-        return {*kinds(self.decoded)}
+    def kinds(self) -> set[tuple[str, str]]:
+        """API and side of what was decoded."""
+        return {(name_of(key), SIDES[side]) for key, side in kinds(self.decoded)}
 
     def tables(self, api: str, side: str) -> dict[str, Table]:
         """The tables of one message kind; empty where no message of it was decoded."""
-        if (key_of(api), SIDES.index(side)) not in self.kinds:
+        if (api, side) not in self.kinds:
             return ABSENT
         if (api, side) not in self.read:
             self.read[api, side] = tables(self.decoded, api, side)
@@ -93,10 +94,10 @@ class Batch:
         return stated if where is None else stated.where(where)
 
     def answers(self, but: Collection[int] = ()) -> Iterator[tuple[str, Mapping[str, Table]]]:
-        """The responses that were decoded, by API; without some keys."""
-        for key, side in sorted(self.kinds):
-            if side == RESPONSE and key not in but:
-                yield name_of(key), self.tables(name_of(key), "response")
+        """The responses that were decoded, by API, in the order of their keys; without some keys."""
+        answered = (key_of(api) for api, side in self.kinds if side == SIDES[RESPONSE])
+        for key in sorted({*answered}.difference(but)):
+            yield name_of(key), self.tables(name_of(key), SIDES[RESPONSE])
 
     @cached_property
     def answers_of(self) -> ResponseOutcomes:

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from wirecheck.decode.api_names import BETWEEN_BROKERS, key_of, name_of, names
+from wirecheck.decode.api_names import BETWEEN_BROKERS, key_of, names
 from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, CLOSED_BY_SERVER, Connection
-from wirecheck.decode.layouts.layout import SIDES
 from wirecheck.decode.message import Status
 from wirecheck.decode.wire import RESPONSE
 from wirecheck.judge.claims.batch import GREETINGS, Batch
@@ -161,9 +160,9 @@ def of_version(batch: Batch, asked: Ints) -> Bools:
 def by_topic_id(batch: Batch, asked: Ints) -> Bools:
     named = np.zeros(len(batch.decoded), np.bool_)
     asked_keys = set(batch.decoded.messages.key[asked].tolist())
-    for key, side in sorted(batch.kinds):
-        if SIDES[side] == "request" and key in asked_keys:
-            for table in batch.tables(name_of(key), "request").values():
+    for api, side in sorted(batch.kinds):
+        if side == "request" and key_of(api) in asked_keys:
+            for table in batch.tables(api, side).values():
                 if "topic_id" in table.names and table["topic_id"].ndim == 2:
                     named[table.message[table["topic_id"].any(axis=1)]] = True
     found: Bools = named[asked]
