@@ -11,13 +11,15 @@ from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import accumulate, groupby, islice
+from itertools import accumulate, combinations, groupby, islice
 from operator import attrgetter, itemgetter
 from typing import Any
 
 from wirecheck.client_ids import broker_of
 from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks.metadata_log import at
 from wirecheck.judge.checks.shapes import (
+    about,
     answers_as,
     by_id_and_name,
     by_key,
@@ -49,6 +51,7 @@ from wirecheck.judge.streaks import Streak
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import CONTROL, REPORTS, name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
+from wirecheck.judge.topology.endpoint_history import host_of
 
 STALE_CONTROLLER_EPOCH, NOT_CONTROLLER, STALE_BROKER_EPOCH = 11, 41, 77
 NOT_YET_NS = 1 << 63
@@ -59,6 +62,11 @@ ADMINISTRATION = ("CreateTopics", "DeleteTopics", "CreatePartitions")
 
 
 def two_controllers(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    yield from two_that_order(subject, group, context)
+    yield from two_that_accept(subject, group, context)
+
+
+def two_that_order(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     orders = context.claims("control", group, *subject)
     sent = sending_times(orders)
     found: dict[tuple[int, int], list[tuple[Claim, Claim]]] = defaultdict(list)
@@ -80,10 +88,60 @@ def two_controllers(subject: Subject, group: Group, context: CheckContext) -> It
         over = context.passed(last_ns + context.settings.broker_grace_ns)
         words = {"controller": controller, "epoch": epoch, "other": other["controller"]}
         words |= {"newer": other["controller_epoch"], "does": f"{'sent' if over else 'has sent'} requests"}
+        words |= {"as": " with epoch ", "also": "has epoch "}
         words |= {"since": f"{'from' if over else 'since'} {clock(since_ns)}"}
         words |= {"until": f" until {clock(last_ns)}" if over else ""}
         claims, about = [claim for claim, _ in pairs], {"brokers": both, "first_ns": since_ns}
         yield resting_on(claims, both, epoch, sides=sides, **about, words=words)
+
+
+def two_that_accept(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Nodes that both accept heartbeats of brokers all the time: of KRaft's controllers only the active one does."""
+    accepted: dict[int, list[Claim]] = defaultdict(list)
+    for claim in context.claims("heartbeat", group, *subject):
+        if isinstance(node := context.node(claim), int):
+            accepted[node].append(claim)
+    times = {node: {slot for claim in claims for slot in at(claim)} for node, claims in accepted.items()}
+    for one, other in islice(combinations(sorted(times), 2), MOST_BESIDE):
+        begin, end = longest(sorted(times[one] & times[other]))
+        lasts = (end - begin) * SLOT_NS >= context.settings.broker_grace_ns
+        if not lasts or not are_listed_together(accepted[one], accepted[other], group, context):
+            continue
+        both = sorted((one, other), key=lambda node: (min(times[node]), node))
+        claims = [claim for node in both for claim in accepted[node]]
+        over = context.passed((end + 1) * SLOT_NS + context.settings.broker_grace_ns)
+        since_ns = max(begin * SLOT_NS, *(min(c.first.ts_ns for c in accepted[node]) for node in both))
+        words = {"controller": both[0], "other": both[1], "also": f"{'did' if over else 'has'} too", "newer": ""}
+        words |= {"quorum": "yes"}
+        words |= {"does": f"{'accepted' if over else 'has accepted'} heartbeats of brokers", "as": "", "epoch": ""}
+        words |= {"since": f"{'from' if over else 'since'} {about(since_ns)}"}
+        words |= {"until": f" until {about((end + 1) * SLOT_NS)}" if over else ""}
+        brokers = tuple(sorted(both))
+        yield resting_on(claims, brokers, "heartbeats", brokers=brokers, first_ns=since_ns, words=words)
+
+
+def are_listed_together(one: list[Claim], other: list[Claim], group: Group, context: CheckContext) -> bool:
+    """Whether the hosts of two servers are in one list of brokers, by more than the word of either: they may be of two
+    clusters, of which no ID is known.
+    """
+    mine, theirs = ({host_of(claim["endpoint"]) for claim in claims} for claims in (one, other))
+    listed: dict[str, set[str]] = defaultdict(set)
+    for claim in context.claims("address", group, "server"):
+        listed[host_of(claim["endpoint"])].add(host_of(claim["address"]))
+    by = {lister for lister, hosts in listed.items() if hosts & mine and hosts & theirs}
+    return bool(by - mine) and bool(by - theirs)
+
+
+def longest(ordered: list[int]) -> tuple[int, int]:
+    """The first and the last of the longest run of successive numbers, the latest if several are as long."""
+    begin = before = ordered[0] if ordered else 0
+    found = (begin, before)
+    for one in ordered[1:]:
+        begin = begin if one == before + 1 else one
+        before = one
+        if before - begin >= found[1] - found[0]:
+            found = (begin, before)
+    return found
 
 
 def sender(claim: Claim) -> tuple[int, int]:

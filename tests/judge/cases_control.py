@@ -58,6 +58,63 @@ def ctl001_fires__on_its_connection_of_before(lab):
     lab.until = 150
 
 
+def accepts_heartbeats(lab, times, server, *, broker=2, error=0):
+    """Of a broker that is not fenced, by a controller of KRaft."""
+    talk = lab.talk(server, str(broker), f"10.0.0.{broker}")
+    for at in times:
+        asked = {"brokerId": broker, "brokerEpoch": 20, "currentMetadataOffset": 100 + at}
+        talk.ask(at, "BrokerHeartbeat", 1, asked, {"errorCode": error, "isCaughtUp": True})
+        lab.until = max(lab.until, at)
+
+
+@disagrees_at(2)
+def ctl001_fires__two_that_accept_heartbeats(lab):
+    """Controller 1 is cut off from its quorum, and brokers 2 and 4 turn to different ones."""
+    lab.metadata(0, server=B2)
+    accepts_heartbeats(lab, range(0, 120, 2), B1)
+    accepts_heartbeats(lab, range(2, 120, 2), B3, broker=4)
+
+
+def ctl001_near_miss__an_election(lab):
+    """The former controller refuses what still comes (NOT_CONTROLLER)."""
+    lab.metadata(0, server=B2)
+    accepts_heartbeats(lab, range(0, 62, 2), B1)
+    accepts_heartbeats(lab, range(62, 120, 2), B1, broker=4, error=41)
+    for broker in (2, 4):
+        accepts_heartbeats(lab, range(62, 180, 2), B3, broker=broker)
+
+
+def ctl001_near_miss__elections_in_a_row(lab):
+    """Each node is the controller for a quarter of a minute."""
+    lab.metadata(0, server=B2)
+    for begin in range(0, 120, 30):
+        accepts_heartbeats(lab, range(begin, begin + 15, 2), B1)
+        accepts_heartbeats(lab, range(begin + 15, begin + 30, 2), B3)
+
+
+def ctl001_cannot_know__two_clusters_without_ids(lab):
+    """A capture of two clusters; both have a topic of one ID, as after a copy of all disks."""
+    others = {"10.0.2.1:9092": 1, "10.0.2.2:9092": 2, "10.0.2.3:9092": 3}
+    for brokers, controller in ((BROKERS, B3), (others, "10.0.2.1:9092")):
+        for server in brokers:
+            lab.metadata(0, [("orders", ID_1)], server=server, brokers=brokers, cluster_id=None)
+        accepts_heartbeats(lab, range(0, 120, 2), controller)
+
+
+def ctl001_cannot_know__the_word_of_one(lab):
+    """It lists both, and the other one was asked for no list."""
+    lab.metadata(0)
+    accepts_heartbeats(lab, range(0, 120, 2), B1)
+    accepts_heartbeats(lab, range(0, 120, 2), B3, broker=4)
+
+
+def ctl001_cannot_know__an_address_of_no_node(lab):
+    """It may be another address of the controller."""
+    lab.metadata(0)
+    accepts_heartbeats(lab, range(0, 120, 2), B1)
+    accepts_heartbeats(lab, range(0, 120, 2), "10.0.0.77:9093", broker=4)
+
+
 def ctl001_cannot_know(lab):
     """The hand-over from ZooKeeper to KRaft."""
     lab.control(
