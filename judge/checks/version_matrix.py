@@ -100,6 +100,36 @@ def feature_levels_disagree(subject: Subject, group: Group, context: CheckContex
             yield of_feature(feature, latest, "epochs", words, context)
     for claim, what in unsupported_levels(finalized, subject, group, context):
         yield of_feature(claim["feature"], [claim], claim["endpoint"], {"what": what}, context)
+    for feature, level, granted, since in not_raised(finalized, subject, group, context):
+        what = (
+            f"still has level {since[0]['level']} at {servers_of(since, context)}, although level {level} was accepted"
+        )
+        words = {"what": f"{what} at {clock(granted.first.ts_ns)}"}
+        yield of_feature(feature, [granted, *since], f"level {level}", words, context)
+
+
+def not_raised(
+    finalized: list[Claim], subject: Subject, group: Group, context: CheckContext
+) -> Iterator[tuple[str, int, Claim, list[Claim]]]:
+    """Levels that were accepted, once and as the last of their feature, and what servers state instead of them: the
+    level of before, of a metadata log that goes on. Some servers call features off that are not (KAFKA-18920,
+    KAFKA-18979: kraft.version).
+    """
+    grace_ns = context.settings.broker_grace_ns
+    accepted = [one for one in context.claims("feature_accepted", group, *subject) if one.peak.get("done")]
+    for (feature,), updates in gathered(accepted, "feature"):
+        last = max(updates, key=lambda claim: claim.last)
+        at_ns, level = last.first.ts_ns, last["level"]
+        stated = [one for one in finalized if one["feature"] == feature and one["epoch"] != UNKNOWN_EPOCH]
+        before = [one for one in stated if one.first.ts_ns < at_ns]
+        reached = max((one["epoch"] for one in before), default=UNKNOWN_EPOCH)
+        since = [one for one in stated if one.last.ts_ns >= at_ns + grace_ns and one["epoch"] > reached]
+        levels = {one["level"] for one in (*before, *since)}
+        alone = len({one["level"] for one in updates}) == 1 and level not in {one["level"] for one in stated}
+        if not (before and since and alone and len(levels) == 1 and min(level, *levels) > OFF):
+            continue
+        if max(one.last.ts_ns for one in since) - min(one.first.ts_ns for one in since) >= grace_ns:
+            yield feature, level, last, since
 
 
 def unsupported_levels(

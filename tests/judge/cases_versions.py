@@ -622,6 +622,46 @@ def ver011_near_miss__epochs_grow_over_an_upgrade(lab):
     with_growing_epochs(lab, B3, [14] * 6, first=450)
 
 
+def accepted_level(lab, before, after, *, only=False):
+    """An update to level 21 is accepted at 50; what all brokers state until then and from then on, as epochs grow."""
+    lab.metadata(0, brokers=BROKERS)
+    asked = {"featureUpdates": [{"feature": LEVEL, "maxVersionLevel": 21}], "validateOnly": only}
+    answer = {"errorCode": 0, "results": [{"feature": LEVEL, "errorCode": 0}]}
+    lab.talk(B1, "adminclient-1").ask(50, "UpdateFeatures", 1, asked, answer)
+    for number, server in enumerate((B1, B2, B3)):
+        with_growing_epochs(lab, server, [before] * 3 + [after] * 7, first=500 + number)
+
+
+def ver011_fires__an_accepted_level_that_none_has(lab):
+    accepted_level(lab, 14, 14)
+
+
+def ver011_near_miss__an_accepted_level(lab):
+    accepted_level(lab, 14, 21)
+
+
+def ver011_near_miss__a_level_that_is_only_validated(lab):
+    accepted_level(lab, 14, 14, only=True)
+
+
+def ver011_near_miss__a_level_that_is_not_reported(lab):
+    """Some releases call kraft.version off, whatever it is (KAFKA-18979)."""
+    accepted_level(lab, 0, 0)
+
+
+def ver011_near_miss__another_level_since(lab):
+    """Another update followed, which is not in the capture."""
+    accepted_level(lab, 14, 20)
+
+
+def ver011_cannot_know__servers_that_are_behind(lab):
+    """Their epochs are those of before."""
+    lab.metadata(0, brokers=BROKERS)
+    raises_level(lab, 50, 21, error=0)
+    for server in (B1, B2, B3):
+        with_features(lab, server, 14, times=(0, 60, 120))
+
+
 def ver011_near_miss(lab):
     """An upgrade on its way: one broker is late."""
     lab.metadata(0, brokers=BROKERS)

@@ -94,7 +94,8 @@ def updates(batch: Batch, asked: Lines) -> Iterator[Rows]:
     codes = Column(np.array([unique.index(one) for one in reasons], np.int64), unique)
     rejected = errors == INVALID_UPDATE_VERSION
     yield asked.states("feature_rejected", ["@who", "feature", "max_version_level", codes], rejected)
-    yield asked.states("feature_accepted", ["@endpoint", "feature", "max_version_level"], errors == 0)
+    done = {"done": (asked["/validate_only"] == 0).astype(np.int64)}
+    yield asked.states("feature_accepted", ["@endpoint", "feature", "max_version_level"], errors == 0, peak=done)
 
 
 def reason_of(text: str | None) -> str | None:
