@@ -12,6 +12,7 @@ generations of a metadata log. Where a controller's requests carry no IDs, the t
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
+from operator import itemgetter
 from typing import NamedTuple
 
 from wirecheck.client_ids import broker_of
@@ -28,7 +29,8 @@ from wirecheck.judge.topology.log_generations import ALWAYS
 
 ORDERS = (*CONTROL, "stop-replica")
 """Sources that are requests of controllers."""
-STATED_ONCE = frozenset({SOURCE, "create-topics", "delete-topics"})
+DELETION = "delete-topics"
+STATED_ONCE = frozenset({SOURCE, "create-topics", DELETION})
 """Sources that are never repeated: offsets order the records of one log, and a deletion names what ended."""
 DRAFTED = " (draft)"
 """Ends the API of a controller's requests in the layouts of a draft."""
@@ -105,6 +107,39 @@ def disagreements(topic: Topic, context: CheckContext, among: Collection[str] | 
             authorities = min(a.authority for a in mine), min(b.authority for b in theirs)
             since_ns = min(max(a.first_ns, b.first_ns) for a, b in pairs)
             yield Disagreement(ids_of, sides, authorities, since_ns, is_sure=bool(sure))
+    yield from outlived(topic, ids - by_id.keys(), by_id, context)
+
+
+def outlived(
+    topic: Topic, ids: set[str], by_id: dict[str, list[StatedId]], context: CheckContext
+) -> Iterator[Disagreement]:
+    """IDs that a topic has in brokers' answers to its deletion alone, and another one that it had before and keeps."""
+    named = {claim["topic_id"] for claim in topic.bindings if claim["source"] != DELETION}
+    deleted = [claim for claim in topic.bindings if claim["source"] == DELETION and claim["topic_id"] in ids - named]
+    if not deleted or not by_id:
+        return
+    own, grace_ns = own_endpoints(topic.group, context), context.settings.broker_grace_ns
+    answered: dict[str, list[Claim]] = {}
+    for claim in deleted:
+        if claim["endpoint"] in own:
+            answered.setdefault(claim["topic_id"], []).append(claim)
+    for topic_id, every in sorted(by_id.items()):
+        for gone, claims in sorted(answered.items()) if topic_id != ZERO else ():
+            first_ns, last_ns = min(c.first.ts_ns for c in claims), max(c.last.ts_ns for c in claims)
+            kept = [one for one in every if keeps(one, first_ns, last_ns, grace_ns)]
+            if kept:
+                ended = [
+                    StatedId(gone, c, BROKER, party(c, context), c.first.api, spans(c), c.last.ts_ns) for c in claims
+                ]
+                (one, mine), (other, theirs) = sorted([(topic_id, kept), (gone, ended)], key=itemgetter(0))
+                authorities = min(s.authority for s in mine), min(s.authority for s in theirs)
+                yield Disagreement((one, other), (mine, theirs), authorities, first_ns, is_sure=True)
+
+
+def keeps(one: StatedId, first_ns: int, last_ns: int, grace_ns: int) -> bool:
+    """Whether an ID was stated before a deletion, and goes on for the grace period after it."""
+    again_ns = one.again_ns(last_ns)
+    return one.first_ns <= first_ns and again_ns is not None and one.last_ns >= again_ns + grace_ns
 
 
 def current_ns(topic: Topic) -> int:

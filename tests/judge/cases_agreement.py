@@ -175,6 +175,31 @@ def tid020_near_miss__a_controller_without_ids(lab):
             lab.metadata(at + 2, [("orders", topic_id or NO_ID, 0, 4)], server=B2)
 
 
+def deleted_under_another_id(lab, until=120, *, own=True):
+    """All brokers list the topic under one ID, and its deletion is answered with another."""
+    if own:
+        node_beats(lab, 20, TIMES, host="10.0.0.2", broker=2)
+        KINDS["fetch-by-id"].states(lab, range(0, until, 10), ID_1, B1)
+    for number, server in enumerate((B1, B2, B3)):
+        KINDS["metadata"].states(lab, range(number, until, 10), ID_1, server)
+    lab.deleted(55, "orders", ID_2)
+    lab.until = 200
+
+
+def tid020_fires__a_deletion_of_another_id(lab):
+    deleted_under_another_id(lab)
+
+
+def tid020_near_miss__a_deletion_of_another_id_that_ended_it(lab):
+    """What brokers listed until then was old: the topic had been recreated."""
+    deleted_under_another_id(lab, until=70)
+
+
+def tid020_near_miss__a_tenant_deletes_its_own(lab):
+    """It may be a gateway, at which each tenant has a topic of that name."""
+    deleted_under_another_id(lab, own=False)
+
+
 def tid020_near_miss__a_proxy_without_ids(lab):
     """A gateway gives clients no IDs; the brokers behind it have them."""
     listed(lab)
