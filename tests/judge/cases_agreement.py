@@ -382,6 +382,48 @@ def offsets_fetched(talk, at, asked, answered):
     talk.ask(at, "OffsetFetch", 10, {"groups": [group]}, {"groups": [row]})
 
 
+def share_state(lab, times, asked, answered=None, *, api="WriteShareGroupState", error=0):
+    """What a broker asks a share coordinator about a partition that a share group reads."""
+    talk = lab.talk(B1, "Persister-client-2", "10.0.0.2")
+    for at in times:
+        topics = [{"topicId": asked, "partitions": [{"partition": 0}]}]
+        results = [{"topicId": answered or asked, "partitions": [{"partition": 0, "errorCode": error}]}]
+        talk.ask(at, api, 0, {"groupId": "s", "topics": topics}, {"results": results})
+        lab.until = max(lab.until, at)
+    return talk
+
+
+def tid021_fires__the_state_of_a_share_group(lab):
+    talk = share_state(lab, range(0, 130, 5), ID_2)
+    for at in range(2, 120, 10):
+        lab.metadata(at, [("orders", ID_1)], talk=talk)
+
+
+def tid021_near_miss__the_state_of_a_share_group_is_deleted(lab):
+    """The coordinator deletes it after the topic, however late."""
+    talk = share_state(lab, range(0, 130, 5), ID_2, api="DeleteShareGroupState")
+    for at in range(2, 120, 10):
+        lab.metadata(at, [("orders", ID_1)], talk=talk)
+
+
+def tid022_fires__the_state_of_a_share_group(lab):
+    share_state(lab, (1, 2), ID_1, ID_2)
+
+
+def tid022_near_miss__the_state_of_a_share_group(lab):
+    share_state(lab, (1, 2), ID_1)
+    share_state(lab, (3, 4), ID_1, NO_ID, error=100)
+
+
+def tid012_fires__the_state_of_a_share_group(lab):
+    share_state(lab, (1, 2), NO_ID, api="ReadShareGroupState")
+
+
+def tid013_fires__a_member_has_a_topic_without_an_id(lab):
+    """By what an administrator is answered about the group."""
+    KINDS["consumer-group-describe"].states(lab, TIMES, NO_ID, B1)
+
+
 def tid021_fires__a_transaction(lab):
     talk = lab.talk(B1)
     for at in range(0, 130, 5):

@@ -25,6 +25,8 @@ ASKED = (
     ("OffsetFetch", "groups.topics", "groups.topics"),
     ("TxnOffsetCommit", "topics", "topics"),
     ("AssignReplicasToDirs", "directories.topics", "directories.topics"),
+    *((f"{does}ShareGroupState", "topics", "results") for does in ("Initialize", "Read", "Write", "Delete")),
+    ("ReadShareGroupStateSummary", "topics", "results"),
 )
 """API, and where the request and the response name topics by ID."""
 SESSIONS = {"Fetch": "session_epoch", "ShareFetch": "share_session_epoch"}

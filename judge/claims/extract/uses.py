@@ -14,6 +14,10 @@ from wirecheck.judge.claims.claim import AT, METADATA_LOG
 from wirecheck.judge.claims.extract.answers import SESSIONS
 from wirecheck.judge.claims.reduce import Column, Rows, spelled
 
+SHARE_STATE = ("InitializeShareGroupState", "ReadShareGroupState", "WriteShareGroupState")
+"""What brokers ask a share coordinator about partitions that share groups read (KIP-932). The state of a topic that was
+deleted is deleted, and may be described, later.
+"""
 REQUESTS = (
     ("Fetch", "topics"),
     ("Produce", "topic_data"),
@@ -24,6 +28,7 @@ REQUESTS = (
     ("OffsetFetch", "groups.topics"),
     ("TxnOffsetCommit", "topics"),
     ("AssignReplicasToDirs", "directories.topics"),
+    *((api, "topics") for api in SHARE_STATE),
 )
 ASSIGNMENTS = tuple((f"{kind}GroupHeartbeat", "assignment.topic_partitions") for kind in ("Consumer", "Share"))
 """Topics that a coordinator hands to the members of a group of the new protocol."""
@@ -39,6 +44,7 @@ ANSWERS = (
     ("OffsetFetch", "groups.topics.partitions"),
     ("TxnOffsetCommit", "topics.partitions"),
     ("AssignReplicasToDirs", "directories.topics.partitions"),
+    *((api, "results.partitions") for api in SHARE_STATE),
 )
 
 
