@@ -30,6 +30,7 @@ from wirecheck.judge.checks.statements import disagreements
 from wirecheck.judge.checks.topic_ids import recreation, renumbered
 from wirecheck.judge.claims.claim import METADATA_LOG, RESERVED, ZERO, Claim, Subject
 from wirecheck.judge.claims.extract.log_entries import SOURCE
+from wirecheck.judge.claims.extract.uses import DESCRIPTIONS
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.streaks import stuck
 from wirecheck.judge.topic_history import History, Topic, name_of, stated_order, topic_of
@@ -37,6 +38,7 @@ from wirecheck.judge.topology.clusters import Group
 
 BEFORE_FIRST_NS = 2_000_000_000
 """A client that continues to use an ID uses it within this time after its end."""
+DESCRIBING = {api for api, _ in DESCRIPTIONS}
 BROKERS_OWN = {"AlterPartition"}
 """Asked by brokers only, under their number as the client id."""
 
@@ -257,10 +259,10 @@ REPEATED = 2
 
 
 def assigned_without_an_id(claims: list[Claim], context: CheckContext) -> Iterator[Evidence]:
-    """Topics that a coordinator hands to members by an ID that none has."""
+    """Topics that a coordinator hands to members, or describes as theirs, by an ID that none has."""
     for (api,), odd in gathered(claims, "api"):
         if (count := sum(claim.count for claim in odd)) >= REPEATED:
-            topic = f"assigned to {users(odd)}"
+            topic = f"{'described' if api in DESCRIBING else 'assigned'} to {users(odd)}"
             why = f"is the null ID, in {api} of {servers_of(odd, context)}"
             words = {"topic": topic, "topic_id": ZERO, "why": why}
             yield resting_on(odd, ZERO, api, client_ids=clients_of(odd), count=count, words=words)

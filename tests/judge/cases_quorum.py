@@ -189,6 +189,23 @@ def tid013_fires__votes_about_another_topic(lab):
     votes(lab, 5, 1, 11, B2, topic="orders")
 
 
+def snapshot_of(lab, name, error=0):
+    state = {"snapshotId": {"endOffset": 10, "epoch": 1}}
+    asked = {"replicaId": 1, "topics": [{"name": name, "partitions": [state]}]}
+    answer = {"topics": [{"name": name, "partitions": [{**state, "errorCode": error, "unalignedRecords": ""}]}]}
+    lab.talk(B3, "raft-client-1", "10.0.0.1").ask(5, "FetchSnapshot", 1, asked, answer)
+
+
+def tid013_fires__a_snapshot_of_another_topic(lab):
+    snapshot_of(lab, "orders")
+
+
+def tid013_near_miss__a_snapshot(lab):
+    """Of the log, and one of another topic that is refused (UNKNOWN_TOPIC_OR_PARTITION)."""
+    snapshot_of(lab, LOG)
+    snapshot_of(lab, "orders", error=3)
+
+
 def tid013_near_miss__a_refused_vote_about_another_topic(lab):
     row = {"partitionIndex": 0, "leaderId": 1, "leaderEpoch": 3}
     request = {"clusterId": CLUSTER, "topics": [{"topicName": "orders", "partitions": [row]}]}

@@ -17,6 +17,7 @@ from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant
 ANNOUNCED = ("BeginQuorumEpoch", "EndQuorumEpoch")
 APIS = ("Vote", *ANNOUNCED)
 PARTITIONS = "topics.partitions"
+SNAPSHOTS = "FetchSnapshot"
 FENCED_LEADER_EPOCH = 74
 """The answer names the leader of a newer epoch."""
 TOPIC = ("topic_name", "topic_id")
@@ -36,6 +37,8 @@ def claims(batch: Batch) -> Iterator[Rows]:
                 yield leaders(asked, api, (asked["leader_id"] >= 0) & granting)
     if asked := batch.lines("Vote", "request", PARTITIONS):
         yield granted(asked)
+    if asked := batch.lines(SNAPSHOTS, "request", "topics"):
+        yield asked.states("quorum_topic", ["@who", f"={SNAPSHOTS}", "name", "-"], sent(asked))
     if described := batch.lines("DescribeQuorum", "response", PARTITIONS):
         yield leaders(described, "DescribeQuorum", (described["leader_id"] >= 0) & (described["error_code"] == 0))
     if fetched := batch.lines("Fetch", "response", "responses.partitions"):
@@ -89,6 +92,17 @@ def places(lines: Lines, response: Ints) -> Iterator[tuple[int, object, object, 
     every = np.arange(len(lines))
     name, number = (lines.column(word).at(every) for word in TOPIC)
     return zip(response.tolist(), name, number, lines["partition_index"].tolist(), strict=True)
+
+
+def sent(asked: Lines) -> Bools:
+    """Topics other than the metadata log of which a snapshot was sent: no partition of the answer has an error."""
+    answers, header = (asked.batch.lines(SNAPSHOTS, "response", path) for path in (PARTITIONS, ""))
+    if not answers or not header:
+        return np.zeros(len(asked), np.bool_)
+    bad = {*answers.message[answers["error_code"] != 0].tolist(), *header.message[header["error_code"] != 0].tolist()}
+    good = np.isin(asked.partner, list({*answers.message.tolist()} - bad))
+    found: Bools = good & ~among(asked.column("name"), {TOPIC_NAME})
+    return found
 
 
 def misnamed(asked: Lines) -> Bools:

@@ -53,8 +53,9 @@ def claims(batch: Batch) -> Iterator[Rows]:
         group, known = topics.other_column("group_id")
         yield topics.states("assigned", ["topic_id", group, f"={api}", "@who"], known)
         yield topics.states("null_assigned", f"@who ={api}", known & ~topics.given("topic_id"))
-    for _, topics in batch.each("response", DESCRIPTIONS):
+    for api, topics in batch.each("response", DESCRIPTIONS):
         yield topics.states("described", "topic_name topic_id group_id @endpoint")
+        yield topics.states("null_assigned", f"@who ={api}", ~topics.given("topic_id"))
     if partitions := batch.lines("Fetch", "request", "topics.partitions"):
         peak = {"partition": partitions["partition"], "latest": partitions.ts_ns}
         yield partitions.states("partition_use", "topic_id @who", partitions.present("topic_id"), peak=peak)
