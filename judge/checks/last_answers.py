@@ -17,7 +17,7 @@ from wirecheck.judge.checks import unserved
 from wirecheck.judge.checks.failed_tasks import TASK
 from wirecheck.judge.checks.lone_readers import RHYTHM, longest_pause
 from wirecheck.judge.checks.shapes import brokers_of, clock, resting_on, seen_everywhere, seen_whole
-from wirecheck.judge.checks.unserved import GREETED, connections_that_are_over, is_producer, lives_on
+from wirecheck.judge.checks.unserved import GREETED, connections_that_are_over, hash_of, is_producer, lives_on
 from wirecheck.judge.claims.claim import Claim, Subject, error_name
 from wirecheck.judge.claims.outcomes import OPEN, OTHERS, SLOT_NS, SUCCESS, Part
 from wirecheck.judge.not_rejections import EVERY, not_rejection
@@ -64,6 +64,7 @@ SEVERAL = 3
 LOGINS = frozenset({"SaslHandshake", "SaslAuthenticate"})
 """A library opens connections, and logs in again, without its application."""
 OFFSETS = frozenset({"OffsetFetch", "ListOffsets"})
+LEAVES = "LeaveGroup"
 
 
 class Answer(NamedTuple):
@@ -198,24 +199,47 @@ def among_others(claim: Claim, port: Part, since_ns: int) -> bool:
 def last_of_retries(subject: Subject, group: Group, context: CheckContext) -> Answer | None:
     """The last of several errors in a row after which a client should have tried again, at whatever it asked for last:
     it asks for no work for twice as long as it ever paused. What a producer that wrote steadily, or a steady reader,
-    does is CLI005's and CLI009's affair; who only asks for offsets may be an exporter, at its own pace.
+    does is CLI005's and CLI009's affair. Who only asks for offsets may be an exporter, at its own pace; who read
+    seldom reads again when its application polls. A member that leaves has ended its work.
     """
     every = [claim for claim in context.claims("activity", group, *subject) if claim["api"] in OF_WORK - LOGINS]
     end = max(latest(every).values(), key=lambda answer: (answer.ts_ns, answer.claim.key), default=None)
     if end is None or end.claim["api"] in OFFSETS or not is_to_be_retried(end):
         return None
+    if end.claim["api"] in OF_MEMBERS and left_since(end.ts_ns, subject, group, context):
+        return None
     api, of_api = end.claim["api"], [claim for claim in every if claim["api"] == end.claim["api"]]
     asked = together(of_api)
     in_a_row = sum(one.count for one in streaks(asked, [*filter(is_bad, asked.codes())])[-1:] if not one.ended)
-    if in_a_row < SEVERAL or (api in READS and sum(asked.counts().values()) >= RHYTHM):
+    is_steady = api in READS and sum(asked.counts().values()) >= RHYTHM
+    if in_a_row < SEVERAL or is_steady or is_replaced(end, group, context):
         return None
-    idle_ns = end.ts_ns + max(context.settings.fell_silent_s * SECOND_NS, 2 * (longest_pause(every) + 1) * SLOT_NS)
+    least_s = context.settings.client_grace_s if api in READS else context.settings.fell_silent_s
+    idle_ns = end.ts_ns + max(least_s * SECOND_NS, 2 * (longest_pause(every) + 1) * SLOT_NS)
     context.watch()
     if not lives_on(subject, idle_ns, context) or not serves_others(end, group, context):
         return None
     if api == PRODUCE and any(True for _ in unserved.writer_fell_silent(subject, group, context)):
         return None
     return end if seen_everywhere(subject, end.ts_ns, group, context, until_ns=idle_ns) else None
+
+
+def left_since(ts_ns: int, subject: Subject, group: Group, context: CheckContext) -> bool:
+    every = (claim for claim in context.claims("activity", group, *subject) if claim["api"] == LEAVES)
+    return any(last_ns(claim) > ts_ns for claim in every)
+
+
+def is_replaced(end: Answer, group: Group, context: CheckContext) -> bool:
+    """Whether another host began to use the client ID since: a container that is lost with its host closes nothing, and
+    another one goes on with its work.
+    """
+    hashed, host = hash_of(end.claim["client_id"] or ""), end.claim["host"]
+    every = (
+        claim
+        for endpoint in sorted(group.endpoints)
+        for claim in context.anywhere("client_hash", "connected", "link", endpoint).get((hashed,), ())
+    )
+    return any(claim["host"] != host and claim.first.ts_ns > end.ts_ns for claim in every)
 
 
 def is_to_be_retried(answer: Answer) -> bool:

@@ -1388,6 +1388,47 @@ def cli010_fires__sent_away_by_its_coordinator_again_and_again(lab):
     is_sent_away(lab)
 
 
+def cli010_near_miss__sent_away_and_leaves(lab):
+    """The group of a library ends, and its client, which others share, stays connected."""
+    asked = {"groupId": "g", "members": [{"memberId": "m-1"}]}
+    is_sent_away(lab, (9, "LeaveGroup", 5, asked, {"errorCode": 0, "members": [{"memberId": "m-1", "errorCode": 0}]}))
+
+
+def cli010_near_miss__lost_with_its_host(lab):
+    """A container's host is gone without a word, and another one goes on."""
+    gives_up(lab)
+    talk = greet(lab.talk(client_id="app", host="10.0.0.77", **NEVER_CLOSED), 60)
+    for at in range(61, 240, 3):
+        write(talk, at)
+
+
+def polls(lab, times, until=400):
+    """Its leader is elected when it polls first."""
+    gives_up(lab, times=0)
+    row = {"partitionIndex": 0, "errorCode": 6, "records": None, "abortedTransactions": None}
+    asked = {"topics": [{"topic": "songs", "partitions": [{"partition": 0}]}], "replicaId": -1, "sessionEpoch": -1}
+    for at in times:
+        answer = {"responses": [{"topic": "songs", "partitions": [{**row, "errorCode": 6 * (at < 50)}]}]}
+        lab.talks[-1].ask(at, "Fetch", 12, asked, answer)
+    for talk in lab.talks[:-1]:
+        if len(talk.exchanges) > 10:
+            for at in range(240, until, 3):
+                write(talk, at)
+    lab.until = until
+
+
+def cli010_fires__reads_nothing_after_several_errors(lab):
+    polls(lab, (40, 40.1, 40.2, 40.3))
+
+
+def cli010_near_miss__polls_every_four_minutes(lab):
+    polls(lab, (40, 40.1, 40.2, 40.3, 280))
+
+
+def cli010_near_miss__has_polled_once(lab):
+    polls(lab, (40, 40.1, 40.2, 40.3), until=160)
+
+
 def cli010_near_miss__let_in_after_that(lab):
     is_sent_away(lab, *((at + 6, *one) for at, *one in JOINS[:2]))
 
