@@ -377,10 +377,26 @@ def rejected_within(claims: list[Claim], group: Group, context: CheckContext) ->
             continue
         if granted_since(since_ns, endpoint, f"{api}:{version}", group, context):
             continue  # then it is no matter of the version
+        if api == COMMIT and version < OF_NEXT_MEMBERS and has_next_members(group, context):
+            continue  # it may be their group's
         span = in_ranges([(key_of(api), read(valid[-1][1]["ranges"])[key_of(api)])])
         text = f"{span}, and answered UNSUPPORTED_VERSION (35) to v{version}, {count} times"
         about: dict[str, Any] = {"kind": "violation", "since_ns": since_ns, "api": api}
         yield ranges_of(endpoint, [claim for claim, _ in valid], text, context, **about)
+
+
+COMMIT, OF_NEXT_MEMBERS = "OffsetCommit", 9
+"""The first version in which members of the newer protocols may commit: a coordinator rejects those below, of whatever
+client, as a matter of the group (KIP-848, ConsumerGroup.validateOffsetCommit).
+"""
+NEXT_MEMBERS = ("ConsumerGroupHeartbeat:", "StreamsGroupHeartbeat:")
+
+
+def has_next_members(group: Group, context: CheckContext) -> bool:
+    """Whether a server of the cluster grants heartbeats of the newer protocols."""
+    return any(
+        word.startswith(NEXT_MEMBERS) for claim in context.claims("accepts", group, "server") for word in claim.peak
+    )
 
 
 def granted_since(since_ns: int, endpoint: str, word: str, group: Group, context: CheckContext) -> bool:

@@ -475,6 +475,24 @@ def ver007_near_miss__what_needs_a_feature_besides(lab):
     rejects_what_it_advertises(lab, "FindCoordinator", 4, range(10, 100, 5), asked={"keyType": 2})
 
 
+def ver007_near_miss__offsets_in_zookeeper(lab):
+    """Version 0 of commits, and of asking for them, at a broker of KRaft."""
+    rejects_what_it_advertises(lab, "OffsetCommit", 0, range(10, 100, 5))
+    topics = [{"name": "orders", "partitions": [{"errorCode": 35}]}]
+    talk = lab.talk(client_id="reader", host="10.0.0.97")
+    for at in range(10, 100, 5):
+        talk.ask(at, "OffsetFetch", 0, {"groupId": "g"}, {"topics": topics})
+
+
+def ver007_near_miss__commits_of_a_group_of_the_next_protocol(lab):
+    """Its members may commit from version 9 on; a tool of another host does so below."""
+    rejects_what_it_advertises(lab, "OffsetCommit", 8, range(10, 100, 5))
+    talk = lab.talk(client_id="member", host="10.0.0.96")
+    for at in range(10, 100, 5):
+        asked = {"groupId": "g", "memberId": "m", "memberEpoch": 3}
+        talk.ask(at, "ConsumerGroupHeartbeat", 0, asked, {"errorCode": 0, "memberId": "m", "memberEpoch": 3})
+
+
 def ver007_near_miss__a_feature_that_is_off(lab):
     """The new protocol of groups is advertised, and answered so where its feature is not enabled."""
     rejects_what_it_advertises(lab, "ConsumerGroupHeartbeat", 0, range(10, 100, 5))

@@ -73,8 +73,10 @@ EARLIEST_TIMESTAMP = -2
 """The lowest that ListOffsets had from the start; lower ones came one by one."""
 OF_TRANSACTIONS = 1
 """The higher of the two types of coordinators that FindCoordinator had from the start."""
-CONVERTS_NOT = 4
-"""The first version of Fetch for which no broker converts records."""
+FIRST_VERSIONS = {"Fetch": 4, "OffsetCommit": 1, "OffsetFetch": 1}
+"""From these on they need nothing besides: a broker converts records for earlier versions of Fetch, and offsets of
+version 0 are ZooKeeper's, which a broker of KRaft has not (KafkaApis.requireZkOrThrow).
+"""
 
 
 def versions(batch: Batch) -> Iterator[Rows]:
@@ -103,7 +105,9 @@ def for_version_alone(batch: Batch) -> Ints:
     every = np.setdiff1d(batch.unsupported, np.concatenate([np.empty(0, np.int64), *others]))
     keys, version = batch.decoded.messages.key[every], batch.version(every)
     good = np.isin(keys, list(map(key_of, NEVER_OF_FEATURES))) & (version >= 0) & (version < MOST_VERSIONS)
-    found: Ints = every[good & ((keys != key_of("Fetch")) | (version >= CONVERTS_NOT))]
+    for api, first in FIRST_VERSIONS.items():
+        good &= (keys != key_of(api)) | (version >= first)
+    found: Ints = every[good]
     return found
 
 
