@@ -150,10 +150,11 @@ def is_bad(outcome: int) -> bool:
 
 
 def activities(
-    claims: Iterable[Claim], settings: Settings, *, uncaptured: int, entries: Iterable[Claim] = ()
+    claims: Iterable[Claim], settings: Settings, *, uncaptured: int | None, entries: Iterable[Claim] = ()
 ) -> list[Activity]:
     """Of one client, by API; `claims`: all of its activities in one cluster, of which so many brokers were not
-    captured: a client that is sent to another broker may be served there. `entries`: how its groups are answered.
+    captured: a client that is sent to another broker may be served there. None where no answer lists the brokers.
+    `entries`: how its groups are answered.
     """
     by_api: dict[str, list[Claim]] = {}
     for claim in claims:
@@ -164,8 +165,7 @@ def activities(
         return [run for api in apis if api in outcomes for run in outcomes[api].runs({SUCCESS})]
 
     found = [
-        activity(api, by_api[api], outcomes[api], granted_by, settings, elsewhere=uncaptured > 0)
-        for api in sorted(by_api)
+        activity(api, by_api[api], outcomes[api], granted_by, settings, uncaptured=uncaptured) for api in sorted(by_api)
     ]
     shown = {each.api for each in found if each.is_hurt}
     found = [each if each.is_hurt else taken_over(each, outcomes, shown, settings) for each in found]
@@ -202,6 +202,8 @@ class TakenOver(NamedTuple):
     """Granted once for each that is not lost."""
     begins: str | None
     """If given: granted to a process that takes it. One that began before any was lost may end in a roll."""
+    least_in_turn: int = 0
+    """So many processes must have lost it one after the other: a few rolls may follow each other at once."""
 
 
 TAKEN_OVER = (
@@ -216,6 +218,7 @@ TAKEN_OVER = (
         ("JoinGroup", "SyncGroup", "Heartbeat", "OffsetCommit"),
         ends="SyncGroup",
         begins="JoinGroup",
+        least_in_turn=6,
     ),
 )
 
@@ -258,15 +261,32 @@ def times_of_loss(kind: TakenOver, outcomes: Mapping[str, Outcomes]) -> Iterator
     begun = outcomes.get(kind.begins) if kind.begins else None
     for part in parts:
         since_ns = part[0][0].first_ns
-        yield [run for run, port in part if kind.begins is None or (begun and begun_since(since_ns, run, port, begun))]
+        if kind.begins is None:
+            yield [run for run, _ in part]
+        elif begun is not None and in_turn(part, begun) >= kind.least_in_turn:
+            yield [run for run, port in part if begun_ns(run, port, begun) > since_ns]
 
 
-def begun_since(first_ns: int, lost: Run, port: Part, begun: Outcomes) -> bool:
-    """Whether what was lost on a connection had begun there after a time. Ports that count as one may be any."""
+def in_turn(part: Iterable[tuple[Run, Part]], begun: Outcomes) -> int:
+    """How many processes lost it one after the other, each begun when the one before had lost it, or was about to: in
+    several rolls in a row there are many, but no more in turn than rolls.
+    """
+    count, lost_ns = 0, 0
+    for run, port in part:
+        if not lost_ns or begun_ns(run, port, begun) > lost_ns - LEARNS_NS:
+            count, lost_ns = count + 1, run.last_ns
+    return count
+
+
+def begun_ns(lost: Run, port: Part, begun: Outcomes) -> int:
+    """When what was lost on a connection had begun there last. Ports that count as one may be any."""
     every = begun.runs({SUCCESS}, port) if port != OTHERS else ()
-    return any(run.last_ns > first_ns and run.first_ns < lost.last_ns for run in every)
+    return max((min(run.last_ns, lost.last_ns) for run in every if run.first_ns < lost.last_ns), default=0)
 
 
+LEARNS_NS = 10 * SECOND_NS
+"""Within this time a member learns by its next heartbeat that another process has its ID (heartbeat.interval.ms: 3 s).
+"""
 BETWEEN_NS = 30 * SECOND_NS
 """Of processes that take an ID from each other, each begins again within seconds; a deployment is over after one."""
 
@@ -310,12 +330,12 @@ def activity(
     granted_by: Callable[[Collection[str]], list[Run]],
     settings: Settings,
     *,
-    elsewhere: bool,
+    uncaptured: int | None,
 ) -> Activity:
-    first = claims[0]
+    first, elsewhere = claims[0], bool(uncaptured)
     found: tuple[str, Streak | None] = WORKING, None
     if any(map(is_bad, outcomes.codes())):
-        found = worst(api, outcomes, granted_by, settings, elsewhere=elsewhere)
+        found = worst(api, outcomes, granted_by, settings, uncaptured=uncaptured)
         sent = sent_elsewhere(outcomes) if elsewhere and found[0] == WORKING else None
         found = (ELSEWHERE, sent) if sent is not None else found
         if elsewhere and found[0] == WORKING and outcomes.codes() <= UNKNOWN | SENT_ELSEWHERE:
@@ -345,15 +365,15 @@ def worst(
     granted_by: Callable[[Collection[str]], list[Run]],
     settings: Settings,
     *,
-    elsewhere: bool,
+    uncaptured: int | None,
 ) -> tuple[str, Streak | None]:
     """The state of an API with rejected requests, and the streak that makes it."""
     stalled: list[Streak] = []
     failing: list[Streak] = []
     for by, errors in by_protocol(api, outcomes):
-        if elsewhere and READ in by and api != READ:  # it may read on at a broker that was not captured
+        if uncaptured != 0 and READ in by and api != READ:  # it may read on at a broker that was not captured
             continue
-        served = served_elsewhere(outcomes, errors) if elsewhere else []
+        served = served_elsewhere(outcomes, errors) if uncaptured else []
         seen = with_unknown(outcomes, errors, [*granted_by(by), *served])
         stalled += [one for one in every_streak(seen, errors) if is_stalled(one, settings)]
         failing += [one for one in streaks(seen, errors)[-1:] if is_failing(one, settings)]
@@ -415,6 +435,8 @@ def every_streak(outcomes: Outcomes, errors: Collection[int]) -> Iterator[Streak
 def is_stalled(one: Streak, settings: Settings) -> bool:
     """Long enough for what its errors may mean, and so often that it is no accident."""
     limit_s = settings.unavailable_s if OF_A_RESTART.issuperset(one.errors) else settings.stuck_s
+    if OF_A_REBALANCE.issuperset(one.errors):
+        limit_s = settings.client_grace_s if one.ended else 2 * settings.unavailable_s
     often = one.count >= settings.stalled_requests
     return one.seconds >= limit_s and (often or one.seconds >= 2 * limit_s) and one.count >= LEAST_REQUESTS
 
@@ -423,4 +445,11 @@ LEAST_REQUESTS = 3
 
 
 def is_failing(one: Streak, settings: Settings) -> bool:
-    return not one.ended and one.count >= settings.stalled_requests and one.seconds >= settings.failing_s
+    often = one.count >= settings.stalled_requests and one.seconds >= settings.failing_s
+    return often and not one.ended and not OF_A_REBALANCE.issuperset(one.errors)
+
+
+OF_A_REBALANCE = frozenset({27})
+"""REBALANCE_IN_PROGRESS: members that start one after the other send those before them into the next rebalance each
+time, as where an application scales up. That ends, within the time that members have to join.
+"""

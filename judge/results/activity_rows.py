@@ -33,7 +33,7 @@ def by_cluster(subject: Subject, context: CheckContext) -> Iterator[tuple[tuple[
             parts.setdefault((group.key, group.cluster), []).append(part)
             groups[group.key, group.cluster][id(group)] = group
     for place in sorted(parts, key=str):
-        uncaptured = context.clusters.uncaptured(groups[place].values())
+        uncaptured = context.clusters.known_uncaptured(groups[place].values())
         yield place, activities(parts[place], context.settings, uncaptured=uncaptured, entries=entries[place])
 
 

@@ -331,7 +331,7 @@ def harms_of_activities(subject: Subject, group: Group, context: CheckContext) -
     claims = context.claims("activity", group, *subject)
     if is_of_node(subject[1]) or all(HARMLESS.issuperset(claim.outcomes.codes()) for claim in claims):
         return
-    uncaptured, entries = context.clusters.uncaptured([group]), context.claims("entry", group, *subject)
+    uncaptured, entries = context.clusters.known_uncaptured([group]), context.claims("entry", group, *subject)
     for one in activities(claims, context.settings, uncaptured=uncaptured, entries=entries):
         if one.streak is None or not (one.is_hurt and one.is_work) or is_explained(one, subject, group, context):
             continue

@@ -306,6 +306,11 @@ class Clusters:
         unnamed = {claim["endpoint"] for claim in listed} - named
         return max(0, len({claim["broker"] for claim in listed} - here) - len(unnamed))
 
+    def known_uncaptured(self, groups: Collection[Group]) -> int | None:
+        """The same; None where no answer lists brokers."""
+        listed = any(self.listed_by.get(endpoint) for group in groups for endpoint in group.endpoints)
+        return self.uncaptured(groups) if listed else None
+
     def believable(self, claims: Iterable[Claim]) -> Iterator[Claim]:
         """What counts of servers' claims."""
         for claim in claims:

@@ -1,5 +1,6 @@
 """Laws of the ledger of requests: each is counted once, loss accuses nobody, nobody changes another client's row."""
 
+from itertools import pairwise
 from random import Random
 
 import numpy as np
@@ -328,25 +329,31 @@ def test_static_members_that_fence_each_other_in_turn_are_hurt(every, begin):
 
 
 @FEW
-@given(every=st.integers(3, 20), members=st.integers(2, 12))
-def test_static_members_that_are_replaced_in_a_roll_are_not_hurt(every, members):
-    """Each new process begins before the one that it replaces ends, which began before the roll."""
+@given(every=st.integers(3, 20), members=st.integers(2, 12), rolls=st.integers(1, 3), overlap=st.booleans())
+def test_static_members_that_are_replaced_in_rolls_are_not_hurt(every, members, rolls, overlap):
+    """Each new process begins before the one that it replaces ends, which began before the roll. A roll back may follow
+    at once, or when most members are replaced.
+    """
     lab = Lab()
     lab.metadata(0)
+    takes = max(members * every * (3 if overlap else 4) // 4, 12)
+    ends = 40 + rolls * members * every + 60
     for number in range(members):
-        replaced_at = 40 + number * every
-        takes_over(lab, 2, replaced_at, replaced_at + 1)
-        takes_over(lab, replaced_at, 40 + members * every + 60, None)
-    lab.until = 40 + members * every + 80
+        births = [2, *(40 + roll * takes + number * every for roll in range(rolls))]
+        for begins, replaced_at in pairwise(births):
+            takes_over(lab, begins, replaced_at, replaced_at + 1)
+        takes_over(lab, births[-1], ends, None)
+    lab.until = ends + 20
     assert {*states(lab).values()} == {"working"}
 
 
 @FEW
-@given(every=st.integers(2, 8), reads_on=st.booleans(), captured=st.booleans())
+@given(every=st.integers(2, 8), reads_on=st.booleans(), captured=st.sampled_from(["all", "a part", "no list"]))
 def test_who_is_sent_into_the_next_rebalance_again_and_again_is_stalled_unless_it_reads_on(every, reads_on, captured):
-    """It may read at a broker that was not captured."""
+    """It may read at a broker that was not captured, also where no answer lists the brokers."""
     lab = Lab()
-    lab.metadata(0, brokers={B1: 1} if captured else {B1: 1, B2: 2})
+    if captured != "no list":
+        lab.metadata(0, brokers={B1: 1} if captured == "all" else {B1: 1, B2: 2})
     talk = lab.talk(B1, "app", "10.0.0.7")
     for at in range(2, 122, every):
         talk.ask(at, "JoinGroup", 5, MEMBER, {"errorCode": 0})
@@ -355,7 +362,27 @@ def test_who_is_sent_into_the_next_rebalance_again_and_again_is_stalled_unless_i
         fetches(lab, [(at + 0.7, at, at + 1) for at in range(2, 122)], client_id="app")
     lab.until = 180
     found = states(lab)["app", "10.0.0.7", "SyncGroup"]
-    assert (found == "stalled") == (captured and not reads_on)
+    assert (found == "stalled") == (captured == "all" and not reads_on)
+
+
+@FEW
+@given(every=st.integers(2, 8), lasts=st.integers(20, 200), cut=st.booleans())
+def test_who_waits_while_others_join_one_after_the_other_is_not_hurt(every, lasts, cut):
+    """An application scales up: each new member sends those before it into the next rebalance, and then it is over. The
+    capture may end before.
+    """
+    lab = Lab()
+    lab.metadata(0, brokers={B1: 1})
+    talk = lab.talk(B1, "app", "10.0.0.7")
+    ends = 2 + (min(lasts, 70) if cut else lasts)
+    for at in range(2, ends, every):
+        talk.ask(at, "JoinGroup", 5, MEMBER, {"errorCode": 0})
+        talk.ask(at + 0.5, "SyncGroup", 3, MEMBER, {"errorCode": 27})
+    if not cut:
+        talk.ask(ends + 1, "JoinGroup", 5, MEMBER, {"errorCode": 0})
+        talk.ask(ends + 1.5, "SyncGroup", 3, MEMBER, {"errorCode": 0})
+    lab.until = ends + (1 if cut else 60)
+    assert states(lab)["app", "10.0.0.7", "SyncGroup"] == "working"
 
 
 @FEW
