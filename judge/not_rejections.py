@@ -9,6 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from wirecheck.decode import schemas
+
 EVERY, NONE = "*", "-"
 
 
@@ -31,6 +33,17 @@ def not_rejection(api: str, error: str) -> NotRejection | None:
     table = not_rejections()
     places = ((api, error), (api, EVERY), (EVERY, error))
     return next((table[place] for place in places if place in table), None)
+
+
+def is_final_answer(api: str, error: str) -> bool:
+    """Whether an error is part of the protocol, and there is nothing to ask again."""
+    rule = not_rejection(api, error)
+    return rule is not None and not rule.works_on_by and error not in retriable_errors()
+
+
+@cache
+def retriable_errors() -> frozenset[str]:
+    return frozenset(error.name for error in schemas.errors().values() if error.retriable)
 
 
 DESCRIBES = ("Describe", "List")

@@ -23,7 +23,7 @@ from wirecheck.judge.activity_states import (
 )
 from wirecheck.judge.checks import declaration
 from wirecheck.judge.checks.listed_checks import check_of
-from wirecheck.judge.not_rejections import not_rejection
+from wirecheck.judge.not_rejections import is_final_answer, not_rejection
 from wirecheck.judge.results.finding import DOUBTED
 from wirecheck.story.cards import listed
 from wirecheck.story.harm import NEVER_READ, UNREACHABLE, hurts, stated
@@ -58,7 +58,8 @@ def with_states(
     """
     found, activities = [*findings], [*activities]
     worst: dict[Key, ClientState] = {}
-    rejected = {} if any(one.uncaptured_brokers for one in clusters) else dict(only_rejected(by_client(activities)))
+    unseen = any(one.uncaptured_brokers for one in clusters)
+    rejected = {} if unseen else dict(only_rejected(by_client(activities)))
     stuck = ((key, failing(one)) for key, one in rejected.items() if one.state == STALLED)
     for key, state in (*states(activities, harms, found), *stuck):
         if key not in worst or STATES.index(state.state) < STATES.index(worst[key].state):
@@ -114,7 +115,11 @@ def only_rejected(activities: Mapping[Key, Sequence[Activity]]) -> Iterator[tupl
 
 
 def is_rejected(one: Activity) -> bool:
-    """Whether by more than what is part of the protocol: there may be no such group, or its coordinator loads."""
+    """Whether by more than what is part of the protocol: there may be no such group, or its coordinator loads. Of who
+    administers, an answer of that kind which is final is all that it asked for.
+    """
+    if not one.is_work and any(is_final_answer(one.api, error) for error in one.errors):
+        return False
     return any(not_rejection(one.api, error) is None for error in one.errors)
 
 

@@ -179,6 +179,19 @@ def test_what_is_part_of_the_protocol_rejects_nobody_who_left():
     assert left.work == ClientState("left", 12, "")
 
 
+def test_a_tool_that_gets_a_final_answer_was_not_rejected():
+    """The first broker does not lead the cluster; the second one says that the topic is there."""
+    (app,) = result("working").clients
+    app = replace(app, address="127.0.0.1", closed_ns=12, closed_by="client")
+    metadata, creates = activity("Metadata", "metadata", 1, 0), activity("CreateTopics", "administration", 0, 2)
+    for last, how in (
+        ("TOPIC_ALREADY_EXISTS", ""),
+        ("TOPIC_AUTHORIZATION_FAILED", "CreateTopics: NOT_CONTROLLER, TOPIC_AUTHORIZATION_FAILED"),
+    ):
+        (left,) = with_states((app,), (metadata, replace(creates, errors=("NOT_CONTROLLER", last))), (), ())
+        assert left.work == ClientState("left", 12, how)
+
+
 def test_who_only_administers_and_is_always_rejected_does_not_work():
     (app,) = result("working").clients
     app = replace(app, address="127.0.0.1")
