@@ -19,7 +19,7 @@ from wirecheck.judge.checks.lone_readers import RHYTHM, longest_pause
 from wirecheck.judge.checks.shapes import brokers_of, clock, resting_on, seen_everywhere, seen_whole
 from wirecheck.judge.checks.unserved import GREETED, connections_that_are_over, hash_of, is_producer, lives_on
 from wirecheck.judge.claims.claim import Claim, Subject, error_name
-from wirecheck.judge.claims.outcomes import OPEN, OTHERS, SLOT_NS, SUCCESS, Part
+from wirecheck.judge.claims.outcomes import OPEN, OTHERS, SLOT_NS, SUCCESS, Outcomes, Part
 from wirecheck.judge.not_rejections import EVERY, not_rejection
 from wirecheck.judge.results.finding import Evidence
 from wirecheck.judge.streaks import streaks, together
@@ -210,7 +210,7 @@ def last_of_retries(subject: Subject, group: Group, context: CheckContext) -> An
         return None
     api, of_api = end.claim["api"], [claim for claim in every if claim["api"] == end.claim["api"]]
     asked = together(of_api)
-    in_a_row = sum(one.count for one in streaks(asked, [*filter(is_bad, asked.codes())])[-1:] if not one.ended)
+    in_a_row = on_one_connection(asked)
     is_steady = api in READS and sum(asked.counts().values()) >= RHYTHM
     if in_a_row < SEVERAL or is_steady or is_replaced(end, group, context):
         return None
@@ -222,6 +222,16 @@ def last_of_retries(subject: Subject, group: Group, context: CheckContext) -> An
     if api == PRODUCE and any(True for _ in unserved.writer_fell_silent(subject, group, context)):
         return None
     return end if seen_everywhere(subject, end.ts_ns, group, context, until_ns=idle_ns) else None
+
+
+def on_one_connection(asked: Outcomes) -> int:
+    """How many errors in a row came last on one connection, at most. Several processes of one client ID on a host may
+    have one each.
+    """
+    bad = [*filter(is_bad, asked.codes())]
+    last = [one for one in streaks(asked, bad)[-1:] if not one.ended]
+    runs = ((run for run in asked.runs(bad, port)) for port in asked.parts(bad) - {OTHERS})
+    return max((sum(run.count for run in of for one in last if run.last_ns >= one.first_ns) for of in runs), default=0)
 
 
 def left_since(ts_ns: int, subject: Subject, group: Group, context: CheckContext) -> bool:

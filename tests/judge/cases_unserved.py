@@ -1388,6 +1388,14 @@ def cli010_fires__sent_away_by_its_coordinator_again_and_again(lab):
     is_sent_away(lab)
 
 
+def cli010_near_miss__several_processes_are_forgotten_at_once(lab):
+    """Members of one ID, as a library's own: each joins again when it has worked on what it read."""
+    finds_its_coordinator(lab, JOINS, **NEVER_CLOSED)
+    for number in range(4):
+        talk = greet(lab.talk(client_id="app", host="10.0.0.7", **NEVER_CLOSED), 5)
+        talk.ask(10 + number, "Heartbeat", 4, {"groupId": "g", "memberId": "m"}, {"errorCode": 25})
+
+
 def cli010_near_miss__sent_away_and_leaves(lab):
     """The group of a library ends, and its client, which others share, stays connected."""
     asked = {"groupId": "g", "members": [{"memberId": "m-1"}]}
