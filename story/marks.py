@@ -103,9 +103,11 @@ def by_client(activities: Iterable[Activity]) -> dict[Key, list[Activity]]:
 
 def only_rejected(activities: Mapping[Key, Sequence[Activity]]) -> Iterator[tuple[Key, Activity]]:
     """Clients that were granted no work, each with what it was rejected at last, if all of it was seen: the furthest
-    that it came.
+    that it came. What nodes ask of each other is not theirs to be granted: a quorum's other members may refuse it.
     """
     for key, every in activities.items():
+        if is_of_node(key[0]):
+            continue
         work = [one for one in every if one.api not in NO_WORK]
         furthest = work or [one for one in every if one.step != GREETING]
         if any(one.granted or one.unknown for one in work) or any(one.state == NOT_CAPTURED for one in every):

@@ -206,6 +206,15 @@ def test_who_only_administers_and_is_always_rejected_does_not_work():
     assert one.work.state == "working", "it may be granted the rest at a broker that was not captured"
 
 
+def test_a_node_whose_requests_another_node_refuses_is_no_client_that_fails():
+    (app,) = result("working").clients
+    node = replace(app, address="127.0.0.1", client_id="raft-client-3")
+    refused = replace(activity("BeginQuorumEpoch", "administration", 0, 90), client_id="raft-client-3")
+    refused = replace(refused, state="stalled", errors=("FENCED_LEADER_EPOCH",))
+    (one,) = with_states((node,), (refused,), (), ())
+    assert one.work == ClientState("working", None, "")
+
+
 def test_a_node_that_is_stalled_takes_the_tick_and_is_no_client():
     node = Activity(
         cluster="C", client_id="2", address="10.0.0.2", api="CreateTopics", step="administration", state="stalled",
