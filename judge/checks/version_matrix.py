@@ -21,6 +21,10 @@ from wirecheck.judge.topology.clusters import Group
 UNKNOWN_EPOCH = -1
 OFF = 0
 """The level of a feature that is not in use."""
+OF_THE_QUORUM = "kraft.version"
+"""Its level is in records that no epoch counts, so that nodes have it at different times (KAFKA-19998). Before Kafka
+4.0.1 controllers state 0 whatever it is (KAFKA-18920, KAFKA-18979).
+"""
 TURNS = 3
 """So many changes of a level in the order of epochs, which no server states itself, are none."""
 SHOWN = 3
@@ -80,8 +84,9 @@ def brokers(nodes: list[int]) -> str:
 def feature_levels_disagree(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finalized levels that differ at one epoch, and those that their server does not support."""
     finalized = context.claims("finalized_feature", group, *subject)
+    of_log = [claim for claim in finalized if claim["feature"] != OF_THE_QUORUM]
     grace_ns = context.settings.broker_grace_ns
-    for (feature, epoch), claims in gathered(finalized, "feature epoch"):
+    for (feature, epoch), claims in gathered(of_log, "feature epoch"):
         levels = {claim["level"]: claim for claim in claims}
         both = [claims[0], *(one for one in claims if one["level"] != claims[0]["level"])]
         if len(levels) > 1 and epoch != UNKNOWN_EPOCH and lasts_ns(both[:2]) >= grace_ns:
@@ -90,7 +95,7 @@ def feature_levels_disagree(subject: Subject, group: Group, context: CheckContex
             ]
             words = {"what": f"has different levels at one epoch ({epoch}): {'; '.join(each)}"}
             yield of_feature(feature, claims, f"epoch {epoch}", words, context)
-    for (feature,), claims in gathered(finalized, "feature"):
+    for (feature,), claims in gathered(of_log, "feature"):
         sides = alternating(claims)
         if sides and together_ns(sides) >= grace_ns:
             first, last = (pick(claim["epoch"] for side in sides for claim in side) for pick in (min, max))

@@ -1310,14 +1310,14 @@ def cli010_fires__rejected_several_times_by_id(lab):
     gives_up(lab, before=3, writes=write_by_id)
 
 
-def reads_by_id(lab, *, until=240):
+def reads_by_id(lab, *, until=400):
     """A reader of few records is rejected several times within 2 s, while another one reads the topic by its ID."""
     gives_up(lab, times=0)
     lab.fetches(range(5, until, 5), ID_1, talk=lab.talk(client_id="other", host="10.0.0.9"))
     reader = greet(lab.talk(client_id="app", host="10.0.0.6", **NEVER_CLOSED), 35)
     lab.fetches((36, 38), ID_1, talk=reader)
     lab.fetches((40, 40.4, 40.8, 41.2), ID_1, 6, talk=reader)
-    lab.until = 240
+    lab.until = 400
 
 
 def cli010_fires__a_reader_by_id_rejected_several_times_in_a_row(lab):

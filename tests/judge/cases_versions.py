@@ -589,13 +589,13 @@ def ver010_cannot_know(lab):
     lab.versions(7200, ranges("3.9.1"), server=B2)
 
 
-def with_features(lab, server, level, *, epoch=500, low=1, high=21, times=(0, 60, 120)):
+def with_features(lab, server, level, *, epoch=500, low=1, high=21, times=(0, 60, 120), name="metadata.version"):
     talk = lab.talk(server)
     answer = {
         "apiKeys": [],
-        "supportedFeatures": [{"name": "metadata.version", "minVersion": low, "maxVersion": high}],
+        "supportedFeatures": [{"name": name, "minVersion": low, "maxVersion": high}],
         "finalizedFeaturesEpoch": epoch,
-        "finalizedFeatures": [{"name": "metadata.version", "maxVersionLevel": level, "minVersionLevel": level}],
+        "finalizedFeatures": [{"name": name, "maxVersionLevel": level, "minVersionLevel": level}],
     }
     for at in times:
         talk.ask(at, "ApiVersions", 3, {"clientSoftwareName": "x", "clientSoftwareVersion": "1"}, answer)
@@ -606,6 +606,13 @@ def ver011_fires(lab):
     lab.metadata(0, brokers=BROKERS)
     for server, level in ((B1, 20), (B2, 20), (B3, 14)):
         with_features(lab, server, level)
+
+
+def ver011_near_miss__the_quorums_own_feature(lab):
+    """Kafka 4.0.0 with a dynamic quorum: the controllers' answers have 0."""
+    lab.metadata(0, brokers=BROKERS)
+    for server, level in ((B1, 1), (B2, 1), (B3, 0)):
+        with_features(lab, server, level, low=0, high=1, name="kraft.version")
 
 
 def ver011_fires__above_what_is_supported(lab):
