@@ -75,7 +75,7 @@ OF_TRANSACTIONS = 1
 """The higher of the two types of coordinators that FindCoordinator had from the start."""
 FIRST_VERSIONS = {"Fetch": 4, "OffsetCommit": 1, "OffsetFetch": 1}
 """From these on they need nothing besides: a broker converts records for earlier versions of Fetch, and offsets of
-version 0 are ZooKeeper's, which a broker of KRaft has not (KafkaApis.requireZkOrThrow).
+version 0 are ZooKeeper's, which a broker of KRaft has not (MetadataSupport.requireZkOrThrow).
 """
 
 
