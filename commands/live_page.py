@@ -51,9 +51,9 @@ def live_page(plan: "Plan", agents: "list[JudgedAgent]", name: str) -> str:
         "agreement": agreed if agreed.topics or agreed.apis else None,
         "agents": [JudgedAgent(one.cluster, one.name, one.judged_ns) for one in agents],
     }
-    last_day_ns, _ = ends(found, agents, RANGES[DAY][1])
     # Of months nothing is drawn: the tables by minute would be read, each time that the page is asked for.
-    lanes = lanes_in(plan.out, run, hurt_clients(result), since_ns) if since_ns >= last_day_ns else None
+    is_short = since_ns > 0 or ends(found, agents, RANGES[DAY][1])[0] == 0
+    lanes = lanes_in(plan.out, run, hurt_clients(result), since_ns) if is_short else None
     if lanes is not None:
         attached["traffic"] = Traffic(lanes.first_ns, lanes.last_ns, lanes.payload_bytes)
         attached["courses"] = {kind: [one._asdict() for one in every] for kind, every in lanes.courses.items()}

@@ -5,6 +5,7 @@ These tables have a row for each client, server and API of a minute, so they are
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,10 +39,13 @@ def lanes_in(out: Path | str, run: str, clients: Collection[str], since_ns: int)
         sizes.update(dict(summed(pa.table({"time": part["time"], "value": size}))))
     if not sizes:
         return None
-    slots = Minutes(min(sizes), max(sizes) + MINUTE_NS)
-    errors = rows_since(since_ns, out, run, ERRORS, ("time", "client_id", "host", "error", "count"))
+    table = rows_since(since_ns, out, run, ERRORS, ("time", "client_id", "host", "error", "count"))
+    errors = errors_of(table, clients)
+    minutes = {*sizes, *chain.from_iterable(errors.values())}  # who is refused last may send nothing more
+    slots = Minutes(min(minutes), max(minutes) + MINUTE_NS)
+    courses = [Course(*of, slots.values(counts)) for of, counts in sorted(errors.items())[:MOST]]
     payload_bytes = tuple(value or 0 for value in slots.values(sizes))
-    return Lanes(slots.first_ns, slots.last_ns, payload_bytes, {ERRORS_OF: [*courses(errors, clients, slots)]})
+    return Lanes(slots.first_ns, slots.last_ns, payload_bytes, {ERRORS_OF: courses})
 
 
 class Minutes:
@@ -58,15 +62,14 @@ class Minutes:
         found: list[int | None] = [None] * self.count
         for time_ns, value in by_minute.items():
             slot = (time_ns - self.first_ns) // self.width_ns
-            if 0 <= slot < self.count:
-                found[slot] = (found[slot] or 0) + value
+            found[slot] = (found[slot] or 0) + value
         return found
 
 
-def courses(errors: Iterable[pa.Table], clients: Collection[str], slots: Minutes) -> Iterator[Course]:
-    """An error of a client, at most MOST of them, in order of their names."""
+def errors_of(table: Iterable[pa.Table], clients: Collection[str]) -> dict[tuple[str, str], Counter[int]]:
+    """By client and error how many there were in each minute."""
     found: dict[tuple[str, str], Counter[int]] = {}
-    for part in errors:
+    for part in table:
         # As the client's row is called, where it states no name.
         who = pc.if_else(pc.equal(pc.fill_null(part["client_id"], ""), ""), part["host"], part["client_id"])
         rows = pa.table({"who": who, "error": part["error"], "time": part["time"], "value": part["count"]})
@@ -74,8 +77,7 @@ def courses(errors: Iterable[pa.Table], clients: Collection[str], slots: Minutes
         rows = rows.filter(pc.not_equal(rows["error"], THROTTLED))
         for name, error, time_ns, count in summed(rows):
             found.setdefault((name, error), Counter())[time_ns] += count
-    for (name, error), counts in sorted(found.items())[:MOST]:
-        yield Course(name, error, slots.values(counts))
+    return found
 
 
 def rows_since(since_ns: int, out: Path | str, run: str, table: str, columns: Sequence[str]) -> Iterator[pa.Table]:

@@ -43,6 +43,13 @@ def test_a_slot_is_a_minute_and_a_minute_without_traffic_is_empty(tmp_path):
     assert found.courses == {"errors": [Course("app", "NOT_LEADER_OR_FOLLOWER", [3, None, 4])]}
 
 
+def test_who_is_refused_after_the_last_request_is_drawn(tmp_path):
+    """The brokers are gone: nothing is sent any more."""
+    found = lanes(tmp_path, [([request(0)], [error(minute, 1, name="CONNECTION_REFUSED") for minute in (0, 3)])])
+    assert found.payload_bytes == (300, 0, 0, 0)
+    assert found.courses == {"errors": [Course("app", "CONNECTION_REFUSED", [1, None, None, 1])]}
+
+
 def test_days_have_slots_of_some_minutes_each_and_nothing_is_lost(tmp_path):
     minutes = range(0, 3 * 24 * 60, 7)
     found = lanes(tmp_path, [([request(n) for n in minutes], [error(n, 1) for n in minutes])])
