@@ -56,12 +56,16 @@ def with_states(
     """Each client with the worst that is known of its work. Harm without an address is of the client with that ID, if
     it is on one host: others may have the same default.
     """
-    found, activities = [*findings], [*activities]
+    found, of_clients = [*findings], by_client(activities)
     worst: dict[Key, ClientState] = {}
     unseen = any(one.uncaptured_brokers for one in clusters)
-    rejected = {} if unseen else dict(only_rejected(by_client(activities)))
-    stuck = ((key, failing(one)) for key, one in rejected.items() if one.state == STALLED)
-    for key, state in (*states(activities, harms, found), *stuck):
+    rejected = {} if unseen else dict(only_rejected(of_clients))
+    stuck = (
+        (key, ClientState(FAILING, one.first_ns, rejection(one)))
+        for key, one in rejected.items()
+        if one.state == STALLED
+    )
+    for key, state in (*states(of_clients, harms, found), *stuck):
         if key not in worst or STATES.index(state.state) < STATES.index(worst[key].state):
             worst[key] = state
     doubtful = (one for one in found if question(one.code) == declaration.IN_DOUBT or DOUBTED in one.words)
@@ -91,7 +95,7 @@ def at_rest(client: Client, rejected: Activity | None) -> ClientState:
         return ClientState(WORKING, None, "")
     if client.closed_by == "server":
         return ClientState(LOST, client.closed_ns, "server closed its last connection")
-    return ClientState(LEFT, client.closed_ns, failing(rejected).how if rejected else "")
+    return ClientState(LEFT, client.closed_ns, rejection(rejected) if rejected else "")
 
 
 def by_client(activities: Iterable[Activity]) -> dict[Key, list[Activity]]:
@@ -125,27 +129,22 @@ def is_rejected(one: Activity) -> bool:
     return any(not_rejection(one.api, error) is None for error in one.errors)
 
 
-def failing(rejected: Activity) -> ClientState:
-    return ClientState(FAILING, rejected.first_ns, f"{rejected.api}: {', '.join(rejected.errors)}")
+def rejection(one: Activity) -> str:
+    return f"{one.api}: {', '.join(one.errors)}"
 
 
 def states(
-    activities: Iterable[Activity], harms: Iterable[Harm], findings: Iterable[Finding]
+    of_clients: Mapping[Key, Sequence[Activity]], harms: Iterable[Harm], findings: Iterable[Finding]
 ) -> Iterator[tuple[Key, ClientState]]:
-    activities = [*activities]
-    of_clients = by_client(activities)
     for harm in (*harms, *(one for finding in findings for one in stated(finding))):
         if hurts(harm):
             about = " ".join(filter(None, (harm.api, harm.topic or harm.topic_id)))
             how = ": ".join(filter(None, (about, ", ".join(harm.errors))))
             yield harm.client, ClientState(state_of(harm, of_clients), harm.first_ns, how)
-    for one in activities:
-        if one.state == FAILING and one.is_work:
-            yield (
-                (one.client_id, one.address),
-                ClientState(FAILING, one.since_ns, f"{one.api}: {', '.join(one.errors)}"),
-            )
     for key, every in of_clients.items():
+        for one in every:
+            if one.state == FAILING and one.is_work:
+                yield key, ClientState(FAILING, one.since_ns, rejection(one))
         if all(one.state == NOT_CAPTURED for one in every):
             yield key, ClientState(NOT_CAPTURED, None, "no response was captured")
         elif sent := moved_away(every):

@@ -91,8 +91,8 @@ def two_that_order(subject: Subject, group: Group, context: CheckContext) -> Ite
         words |= {"as": " with epoch ", "also": "has epoch "}
         words |= {"since": f"{'from' if over else 'since'} {clock(since_ns)}"}
         words |= {"until": f" until {clock(last_ns)}" if over else ""}
-        claims, about = [claim for claim, _ in pairs], {"brokers": both, "first_ns": since_ns}
-        yield resting_on(claims, both, epoch, sides=sides, **about, words=words)
+        claims = [claim for claim, _ in pairs]
+        yield resting_on(claims, both, epoch, sides=sides, brokers=both, first_ns=since_ns, words=words)
 
 
 def two_that_accept(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

@@ -171,7 +171,7 @@ def test_who_wrote_and_left_was_granted_work():
         assert left.work == ClientState("left", 12, "")
 
 
-def test_what_is_part_of_the_protocol_rejects_nobody_who_left():
+def test_what_is_part_of_the_protocol_is_no_rejection_of_a_client_that_left():
     (app,) = result("working").clients
     app = replace(app, address="127.0.0.1", closed_ns=12, closed_by="client")
     loads = replace(activity("InitProducerId", "transactions", 0, 1), errors=("COORDINATOR_LOAD_IN_PROGRESS",))
