@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from wirecheck.decode.api_names import key_of
 from wirecheck.decode.connection.connection import FIRST_GAPS
 from wirecheck.decode.connection.limits import Limits
+from wirecheck.decode.layouts.layout import SIDES
 from wirecheck.decode.releases import Ranges, digest, read, removed_in_4
 from wirecheck.judge.claims.claim import AT, LEAST, Claim, Key, Sighting, Subject
 from wirecheck.judge.claims.kinds import KINDS
@@ -142,19 +143,29 @@ def understood(connection: Claim) -> bool:
 
 
 def unseen_times(connection: Claim, gaps: Iterable[Claim]) -> dict[str, int]:
-    """The seconds in which a connection was found to miss bytes, its beginning among them, and from when on they are
-    not known, as a negative number: of many gaps the first ones are kept.
+    """Since which seconds a connection misses bytes, its beginning among them, and until when, in ns; and from when on
+    that is not known, as a negative number: of many gaps the first ones are kept.
     """
     unread = any(word.startswith("undecoded_messages") and word not in BY_GAPS for word in connection.tally)
     facts = connection.peak
     if unread or protocol_of(connection) != "kafka" or facts.get("cut_bytes") or facts.get("limits_hit"):
         return {UNTIMED: 0}
     every = [*gaps]
-    times = [gap.first.ts_ns for gap in every]
-    more = len(times) >= FIRST_GAPS or sum(gap["bytes"] for gap in every) < facts.get("unseen_bytes", 0)
-    many = {UNTIMED: -max(times, default=0)} if more else {}
-    begun = [] if connection.peak.get("from_start") else [connection.first.ts_ns]
-    return {second_of(ts_ns): 1 for ts_ns in times + begun} | many
+    more = len(every) >= FIRST_GAPS or sum(gap["bytes"] for gap in every) < facts.get("unseen_bytes", 0)
+    many = {UNTIMED: -min(last_gap_ns(every, side) for side in SIDES)} if more else {}
+    begun_ns = connection.first.ts_ns
+    spans = [] if facts.get("from_start") else [(begun_ns, begun_ns + SECOND_NS)]
+    spans += [(-gap.peak["since"], gap.peak.get("until", NOT_YET_NS)) for gap in every]
+    times: dict[str, int] = {}
+    for since_ns, until_ns in spans:
+        second = second_of(since_ns)
+        times[second] = max(until_ns, times.get(second, 0))
+    return times | many
+
+
+def last_gap_ns(gaps: Iterable[Claim], side: str) -> int:
+    """Since when a later gap of a side may be; 0 where none of it is kept."""
+    return max((-gap.peak["since"] for gap in gaps if gap["side"] == side), default=0)
 
 
 def second_of(ts_ns: int) -> str:
@@ -274,6 +285,8 @@ WIRE: Subject = ("wire",)
 AFTER_NS = 60_000_000_000
 """Agents' clocks, and the order in which their files come, are apart by less."""
 IDLE_NS = Limits().idle_ns
+NOT_YET_NS = 1 << 62
+"""Until when bytes are missing behind which nothing was read."""
 
 
 def ranges_in(advertised: Claim) -> Ranges:
@@ -389,7 +402,8 @@ def busy_of(link: Subject, claims: Iterable[Claim]) -> Iterator[Claim]:
     """When one connection carried requests, and when it lacked bytes."""
     known = [claim for claim in claims if claim.kind == "connection"]
     spans = [(claim.first.ts_ns, claim.last.ts_ns) for claim in known if claim.peak.get("requests")]
-    gaps = [(claim.first.ts_ns, claim.first.ts_ns) for claim in claims if claim.kind == "gap"]
+    lacking = [claim for claim in claims if claim.kind == "gap"]
+    gaps = [(-claim.peak["since"], claim.peak.get("until", claim.first.ts_ns)) for claim in lacking]
     if known and (spans or gaps):
         first, last = min(claim.first for claim in known), max(claim.last for claim in known)
         yield Claim("busy", (link[1],), first, last, peak={"spans": spans, "gaps": gaps})

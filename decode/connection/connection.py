@@ -36,7 +36,7 @@ PROTOCOLS: Final = ("undecided", "kafka", "tls", "other")
 CLOSED_BY: Final = ("client-fin", "server-fin", "client-rst", "server-rst")
 NO_PORT: Final = -1  # port of the client that no PROXY header names
 ALERT_BYTES: Final = 40  # with the ChangeCipherSpec before it; a Finished of TLS 1.3 takes 58 (RFC 8446 4.4.4)
-FIRST_GAPS: Final = 16  # that are kept as facts
+FIRST_GAPS: Final = 64  # that are kept as facts
 CHUNK_BYTES: Final = 96  # what bookkeeping counts for, in eviction.py: of a chunk, of a message that waits
 MESSAGE_BYTES: Final = 152
 
@@ -121,7 +121,7 @@ class Connection:
         self.agent: i64 = -1
         self.second_agent: i64 = -1  # the other agent that showed the connection, -1 none
         self.run: i64 = THE_WIRES  # or the run of `agent` whose sequence numbers all that is followed of it has
-        self.gaps: list[tuple[int, int, int]] = []  # (time, side, bytes) of the first ones
+        self.gaps: list[tuple[int, int, int, int, int]] = []  # (time, side, bytes, since, until) of the first ones
         self.pending: i64 = 0  # memory of what waits, as it was counted last (eviction.py)
         self.touched: i64 = -1  # its place among the connections touched in this call
 
@@ -204,15 +204,28 @@ class Connection:
             self.higher.frames_passed()
             self.frames_remembered = self.frames
 
-    def note_gap(self, ts_ns: i64, side: i64, count: i64) -> None:
+    def note_gap(self, ts_ns: i64, direction: Direction, upto: i64, count: i64) -> None:
+        """So many bytes are missing before this offset. What they were came after the last message before them, and
+        before the first one that is read behind them.
+        """
+        direction.gap_end = upto
         if len(self.gaps) < FIRST_GAPS:
-            self.gaps.append((ts_ns, side, count))
+            since_ns = direction.read_ns if direction.read_ns != UNSET else self.started_ns
+            self.gaps.append((ts_ns, direction.side, count, since_ns, NEVER))
+
+    def end_gaps(self, direction: Direction, ts_ns: i64) -> None:
+        """A message behind them is read."""
+        direction.gap_end = UNSET
+        for place in range(len(self.gaps)):
+            at_ns, side, count, since_ns, until_ns = self.gaps[place]
+            if side == direction.side and until_ns == NEVER:
+                self.gaps[place] = (at_ns, side, count, since_ns, ts_ns)
 
     def forget_gap(self, side: i64, count: i64) -> None:
         """One of so many bytes was none."""
         for place in range(len(self.gaps) - 1, -1, -1):
-            _, of, length = self.gaps[place]
-            if of == side and length == count:
+            gap = self.gaps[place]
+            if gap[1] == side and gap[2] == count:
                 del self.gaps[place]
                 return
 
@@ -323,7 +336,12 @@ def facts_of(connection: Connection) -> handed_out.Connection:
         ask.raw_frames + answer.raw_frames,
         ask.unseen_bytes,
         answer.unseen_bytes,
-        tuple([(ts, direction ^ side, count) for ts, direction, count in connection.gaps]),
+        tuple(
+            [
+                handed_out.Gap(ts, direction ^ side, count, since, until if until != NEVER else -1)
+                for ts, direction, count, since, until in connection.gaps
+            ]
+        ),
         connection.resynchronised,
         ask.skipped_bytes + answer.skipped_bytes,
         ask.out_of_order.conflicting + answer.out_of_order.conflicting,

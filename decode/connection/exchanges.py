@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,19 @@ OUTCOMES = (
 )  # fmt: skip
 ANSWERED, NO_RESPONSE_DUE, REQUEST_UNSEEN, RESPONSE_UNSEEN = 0, 1, 2, 3
 CLOSED_BY_SERVER, CLOSED_BY_CLIENT, PENDING, ORPHAN = 4, 5, 6, 7
+
+
+class Gap(NamedTuple):
+    """Bytes that were sent and not captured. What they were came after `since_ns` and before `until_ns`."""
+
+    noticed_ns: int
+    side: int
+    """0 requests, 1 responses."""
+    size: int
+    since_ns: int
+    """When the last message before it was there; where none was, the connection's first packet."""
+    until_ns: int
+    """When the first message that was read behind it began to be there; -1 before that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +70,8 @@ class Connection:
     """SASL tokens without Kafka header."""
     unseen_request_bytes: int
     unseen_response_bytes: int
-    gaps: tuple[tuple[int, int, int], ...]
-    """(time, side, bytes) of the first 16: 0 requests, 1 responses."""
+    gaps: tuple[Gap, ...]
+    """The first ones."""
     resynchronised: int
     skipped_bytes: int
     """Captured, but outside any known message boundaries."""

@@ -102,7 +102,7 @@ def declare(connection: Connection, direction: Direction, to: i64, now: i64) -> 
         direction.put_in_order(Chunk(at, to, GAP, b"", 0))
     direction.newest = max(direction.newest, to)
     direction.unseen_bytes += to - at
-    connection.note_gap(now, direction.side, to - at)
+    connection.note_gap(now, direction, to, to - at)
 
 
 def note_last_gap(direction: Direction, begin: i64, end: i64) -> None:
@@ -127,6 +127,7 @@ def reopen(connection: Connection, direction: Direction, acknowledged: i64, now:
     connection.forget_gap(direction.side, gap.end - gap.begin)
     for begin, end in gap.later:
         connection.forget_gap(direction.side, end - begin)
+    direction.gap_end = gap.begin
     within = direction.mode == IN_SYNC and direction.message_begin < gap.begin
     direction.go_back(gap, acknowledged, now)
     if gap.at_boundary:

@@ -153,6 +153,7 @@ def _direction(row: Numbers, d: Direction) -> None:
     d.last_correlation, d.client_hash = row.of(d.last_correlation), row.of(d.client_hash)
     d.scanned, d.rescans = row.of(d.scanned), row.of(d.rescans)
     d.messages, d.raw_frames = row.of(d.messages), row.of(d.raw_frames)
+    d.gap_end, d.read_ns = row.of(d.gap_end), row.of(d.read_ns)
     _aging(row, d.acknowledged_before)
     _aging(row, d.shown_by_both_before)
     d.ordered.begin = row.of(d.ordered.begin)
@@ -254,8 +255,8 @@ def _messages(row: Numbers, queue: MessageQueue) -> None:
 
 def _gaps(row: Numbers, c: Connection) -> None:
     for i in range(row.of(i64(len(c.gaps)))):
-        ts_ns, side, count = (0, 0, 0) if row.reading else c.gaps[i]
-        gap = (row.of(ts_ns), row.of(side), row.of(count))
+        ts_ns, side, count, since_ns, until_ns = (0, 0, 0, 0, 0) if row.reading else c.gaps[i]
+        gap = (row.of(ts_ns), row.of(side), row.of(count), row.of(since_ns), row.of(until_ns))
         if row.reading:
             c.gaps.append(gap)
 

@@ -110,8 +110,6 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-LATE_NS = 6 * SECOND_NS
-"""A hole is given up 5 s after what follows it at the latest (`decode/connection/limits.py`)."""
 QUOTA_ENDS_NS = 5 * SECOND_NS
 """Within so much of the end of a quota's wait, what waited for it is read and answered."""
 
@@ -417,9 +415,9 @@ def seen_between(
     who: tuple[str | None, str], endpoints: set[str], span_ns: tuple[int, int], group: Group, context: CheckContext
 ) -> bool:
     """Whether all that a client sent to these endpoints between two times is in the capture, whatever is missing before
-    and after. Missing bytes are noticed a moment later, and what follows them is read a moment later.
+    and after.
     """
-    begin_ns, end_ns = span_ns[0] - SECOND_NS, span_ns[1] + LATE_NS
+    begin_ns, end_ns = span_ns
     return not any(
         claim["what"] == BROKEN and may_be_missing(claim.peak, begin_ns, end_ns)
         for endpoint in sorted(endpoints)
@@ -434,12 +432,14 @@ def at_second(name: str) -> int:
 
 
 def may_be_missing(peak: Mapping[str, Any], begin_ns: int, end_ns: int) -> bool:
-    """Whether bytes of a connection were noticed to be missing between two times, or are not known not to be."""
-    places = [at_second(name) for name in peak if name.startswith(AT)]
-    noticed = any(begin_ns < (at + 1) * SECOND_NS and at * SECOND_NS < end_ns for at in places)
-    if noticed or -peak.get(UNTIMED, -end_ns) < end_ns:
+    """Whether bytes that are missing of a connection may be of the time between these two, or are not known not to."""
+    spans = {at_second(name): until_ns for name, until_ns in peak.items() if name.startswith(AT)}
+    missing = any(
+        begin_ns <= max(until_ns, (at + 1) * SECOND_NS) and at * SECOND_NS <= end_ns for at, until_ns in spans.items()
+    )
+    if missing or -peak.get(UNTIMED, -end_ns) < end_ns:
         return True
-    slots_kept = {at * SECOND_NS // SLOT_NS for at in places}
+    slots_kept = {at * SECOND_NS // SLOT_NS for at in spans}
     return len(slots_kept) >= MOST_SLOTS and min(slots_kept) * SLOT_NS > begin_ns
 
 

@@ -3,7 +3,21 @@
 import base64
 
 from tests.decode.log.batches import batch, topic
-from tests.judge.lab import B1, B2, B3, BROKERS, CLUSTER, ID_1, ID_2, ID_3, NO_ID, disagrees_at, disagrees_later, ns
+from tests.judge.lab import (
+    B1,
+    B2,
+    B3,
+    BROKERS,
+    CLUSTER,
+    ID_1,
+    ID_2,
+    ID_3,
+    NO_ID,
+    disagrees_at,
+    disagrees_later,
+    lacks,
+    ns,
+)
 
 
 def two_epochs(lab, error, at=20, **late):
@@ -874,7 +888,7 @@ def ctl015_near_miss__another_error(lab):
 
 def ctl015_cannot_know(lab):
     """Two brokers failed, one after the other; what was written between is not in the capture."""
-    unseen = {"gaps": ((ns(30), 1, 900),), "unseen_response_bytes": 900}
+    unseen = {"gaps": (lacks(ns(30), 1, 900),), "unseen_response_bytes": 900}
     ctl015_writes(lab, [*range(2, 22, 2), *range(40, 60, 2)], **unseen)
 
 
@@ -963,7 +977,7 @@ def ctl017_near_miss__time_out(lab):
 
 def ctl017_cannot_know(lab):
     """Two brokers restarted, one after the other; what was written between is not in the capture."""
-    unseen = {"gaps": ((ns(30), 1, 900),), "unseen_response_bytes": 900}
+    unseen = {"gaps": (lacks(ns(30), 1, 900),), "unseen_response_bytes": 900}
     ctl015_writes(lab, [*range(2, 22, 2), *range(40, 60, 2)], error=19, **unseen)
 
 

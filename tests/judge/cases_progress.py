@@ -10,8 +10,9 @@ from tests.judge.cases_unserved import (
     share_fetches,
     share_member,
 )
-from tests.judge.lab import B1, B2, ID_1, ID_2, disagrees_at, disagrees_later, ns
-from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, PENDING, RESPONSE_UNSEEN
+from tests.judge.lab import B1, B2, ID_1, ID_2, disagrees_at, disagrees_later, lacks, ns
+from wirecheck.decode.connection.connection import FIRST_GAPS
+from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, PENDING, RESPONSE_UNSEEN, Gap
 from wirecheck.decode.connection.framing.recognise import hash_of_client
 from wirecheck.judge.results.finding import DOUBTED
 
@@ -593,21 +594,38 @@ def grp010_fires__the_capture_begins_in_the_middle_of_its_connection(lab):
 
 
 def grp010_fires__bytes_are_missing_long_before_and_after(lab):
-    keeps_its_offset(lab, gaps=((ns(20), 0, 60), (ns(60), 0, 40)), unseen_request_bytes=100)
+    keeps_its_offset(lab, gaps=(lacks(ns(20), 0, 60), lacks(ns(60), 0, 40)), unseen_request_bytes=100)
     (found,) = lab.findings("GRP010")
     assert found["count"] == 33
 
 
 def grp010_near_miss__bytes_are_missing_at_the_moment(lab):
-    keeps_its_offset(lab, gaps=((ns(43), 0, 60),), unseen_request_bytes=60)
+    keeps_its_offset(lab, gaps=(lacks(ns(43), 0, 60, since_ns=ns(38)),), unseen_request_bytes=60)
+
+
+def grp010_fires__bytes_that_are_missing_before_are_noticed_at_the_moment(lab):
+    gap = lacks(ns(20), 0, 60, since_ns=ns(18), noticed_ns=ns(43))
+    keeps_its_offset(lab, gaps=(gap,), unseen_request_bytes=60)
+    (found,) = lab.findings("GRP010")
+    assert found["count"] == 33
+
+
+def grp010_near_miss__bytes_are_missing_between_a_time_before_and_one_behind(lab):
+    gap = lacks(ns(60), 0, 60, since_ns=ns(20), noticed_ns=ns(61))
+    keeps_its_offset(lab, gaps=(gap,), unseen_request_bytes=60)
+
+
+def grp010_near_miss__nothing_was_read_behind_what_is_missing(lab):
+    keeps_its_offset(lab, gaps=(Gap(ns(21), 0, 60, ns(20), -1),), unseen_request_bytes=60)
 
 
 def grp010_near_miss__so_many_gaps_that_the_last_are_not_kept(lab):
-    keeps_its_offset(lab, gaps=tuple((ns(10 + n), 0, 60) for n in range(16)), unseen_request_bytes=5000)
+    gaps = tuple(lacks(ns(10 + n / 100), 0, 60) for n in range(FIRST_GAPS))
+    keeps_its_offset(lab, gaps=gaps, unseen_request_bytes=500_000)
 
 
 def grp010_near_miss__set_back_while_bytes_are_missing(lab):
-    keeps_its_offset(lab, gaps=((ns(60), 0, 60),), unseen_request_bytes=60)
+    keeps_its_offset(lab, gaps=(lacks(ns(60), 0, 60),), unseen_request_bytes=60)
     fetches_offset(lab, 61, 0)
 
 
@@ -806,7 +824,7 @@ def grp011_cannot_know__what_a_connect_task_sent(lab):
 
 def grp011_cannot_know__what_it_sent_after_it_left(lab):
     leaves_behind(lab, **STAYS, client_hash=hashed_name("reader"))
-    carries_nothing(lab, 100, gaps=((ns(100), 1, 900),), unseen_response_bytes=900)
+    carries_nothing(lab, 100, gaps=(lacks(ns(100), 1, 900),), unseen_response_bytes=900)
 
 
 def grp011_near_miss__another_member_comes(lab):
@@ -1123,7 +1141,7 @@ def cli014_near_miss__an_error_at_last(lab):
 
 def cli014_fires__answers_without_a_record_beside_a_gap(lab):
     """A response with records, and no other, would have moved it on."""
-    gets_empty_answers(lab, gaps=((ns(15), 1, 900),), unseen_response_bytes=900, over=True)
+    gets_empty_answers(lab, gaps=(lacks(ns(15), 1, 900),), unseen_response_bytes=900, over=True)
 
 
 def cli014_near_miss(lab):
@@ -1171,7 +1189,7 @@ def cli014_cannot_know__requests_alone(lab):
 
 def cli014_cannot_know(lab):
     """What came on its connections was not captured whole."""
-    gives_up(lab, range(10, 140, 20), 5, gaps=((ns(15), 1, 900),), unseen_response_bytes=900)
+    gives_up(lab, range(10, 140, 20), 5, gaps=(lacks(ns(15), 1, 900),), unseen_response_bytes=900)
 
 
 def gets_the_same(lab, *, until=140, every=4, offset=5, new=False, first=False, behind=False, grown=True):
@@ -1246,7 +1264,7 @@ def cli014_fires__beside_connections_that_carried_nothing(lab):
 
 def cli014_cannot_know__beside_a_connection_of_which_bytes_are_missing(lab):
     gives_up(lab, range(10, 140, 20), 5)
-    missing = {"gaps": ((ns(100), 1, 900),), "unseen_response_bytes": 900}
+    missing = {"gaps": (lacks(ns(100), 1, 900),), "unseen_response_bytes": 900}
     carries_nothing(lab, 100, closed_by="client-fin", **missing)
 
 
@@ -1470,7 +1488,7 @@ def grp019_near_miss__nothing_comes(lab):
 
 
 def grp019_cannot_know(lab):
-    leaves_partitions(lab).facts.update(gaps=((ns(20), 1, 900),), unseen_request_bytes=900)
+    leaves_partitions(lab).facts.update(gaps=(lacks(ns(20), 1, 900),), unseen_request_bytes=900)
 
 
 # GRP015

@@ -2,7 +2,7 @@
 
 from tests.decode.log.batches import topic
 from tests.judge.cases_control import id_bytes, log, node_beats
-from tests.judge.lab import B1, B2, B3, ID_1, ID_2, ID_3, NO_ID, START, disagrees_at, disagrees_later
+from tests.judge.lab import B1, B2, B3, ID_1, ID_2, ID_3, NO_ID, START, disagrees_at, disagrees_later, lacks
 from wirecheck.decode.schemas import releases
 
 LOG_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
@@ -234,14 +234,14 @@ def tid004_near_miss(lab):
 
 def tid004_cannot_know(lab):
     """Something of what the broker was told is missing: the deletion may have been in it."""
-    renumbered(lab, 4, gaps=((START + 30_000_000_000, 0, 4096),))
+    renumbered(lab, 4, gaps=(lacks(START + 30_000_000_000, 0, 4096),))
 
 
 def refused_behind_a_gap(lab, *answers):
     """Replicas are told of another id; something of what they were told is missing."""
     for server, errors in zip((B1, B2), answers, strict=True):
         order = lab.control(0, "LeaderAndIsr", [("orders", ID_1, 3, TWO)], server=server)
-        order.facts.update(gaps=((START + 30_000_000_000, 0, 4096),))
+        order.facts.update(gaps=(lacks(START + 30_000_000_000, 0, 4096),))
         lab.control(60, "LeaderAndIsr", [("orders", ID_2, 4, TWO)], epoch=2, errors=errors, server=server)
 
 

@@ -1,7 +1,7 @@
 """Cases of CLI008, in bytes: clients that work at all brokers but one, and those who only look like one."""
 
 from tests.judge.cases_unserved import READER, assignment, greet
-from tests.judge.lab import B1, B2, B3, CLUSTER, ID_1, ID_2, ns
+from tests.judge.lab import B1, B2, B3, CLUSTER, ID_1, ID_2, lacks, ns
 
 HERE, THERE, NAMED = "10.0.0.1:9094", "10.0.0.2:9094", "10.0.0.3:9094"
 HOST, UNTIL = "10.0.0.7", 130
@@ -208,4 +208,4 @@ def cli008_cannot_know__bytes_to_that_broker_are_missing(lab):
     others(lab)
     looks(lab)
     writes(lab)
-    lab.talk(NAMED, None, HOST, from_start=False, gaps=((ns(30), 0, 900),), unseen_request_bytes=900)
+    lab.talk(NAMED, None, HOST, from_start=False, gaps=(lacks(ns(30), 0, 900),), unseen_request_bytes=900)

@@ -4,7 +4,7 @@ import base64
 import struct
 
 from tests.judge.cases_versions import ranges
-from tests.judge.lab import B1, B2, CLUSTER, ID_1, ID_2, disagrees_at, disagrees_later, ns
+from tests.judge.lab import B1, B2, CLUSTER, ID_1, ID_2, disagrees_at, disagrees_later, lacks, ns
 from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, CLOSED_BY_SERVER, NO_RESPONSE_DUE
 from wirecheck.decode.connection.framing.recognise import hash_of_client
 
@@ -868,7 +868,7 @@ def cli008_near_miss__a_producer_that_has_nothing_to_write(lab):
 
 
 def cli008_cannot_know__whether_the_producer_wrote(lab):
-    has_a_producer_id(lab, gaps=((ns(30), 0, 900),), unseen_request_bytes=900)
+    has_a_producer_id(lab, gaps=(lacks(ns(30), 0, 900),), unseen_request_bytes=900)
 
 
 def seeks(lab, times, name="kafka-9.example", *, captured=True):
@@ -2043,7 +2043,7 @@ def cli006_near_miss__writes_without_a_response_in_a_removed_version(lab):
 
 def cli006_cannot_know__writes_without_a_response(lab):
     """Bytes are missing in which a response may have been."""
-    closed_at_once(lab, unseen_response_bytes=40, gaps=((ns(2), 1, 40),))
+    closed_at_once(lab, unseen_response_bytes=40, gaps=(lacks(ns(2), 1, 40),))
 
 
 # GRP008

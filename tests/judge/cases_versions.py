@@ -4,7 +4,7 @@ import struct
 
 from tests.decode.log.batches import batch, entry, text
 from tests.judge.cases_control import log_batch
-from tests.judge.lab import B1, B2, B3, BROKERS, CLUSTER, ID_1, ID_2, NO_ID, disagrees_at, disagrees_later, ns
+from tests.judge.lab import B1, B2, B3, BROKERS, CLUSTER, ID_1, ID_2, NO_ID, disagrees_at, disagrees_later, lacks, ns
 from wirecheck.decode import schemas
 from wirecheck.decode.api_names import key_of
 from wirecheck.decode.connection.exchanges import (
@@ -90,7 +90,7 @@ def ver001_near_miss__all_is_answered(lab):
 
 def ver001_cannot_know__what_came_after_the_write(lab):
     modern(lab)
-    writes_without_a_response(lab, (10, 12, 14), gaps=((ns(10), 0, 900),), unseen_request_bytes=900)
+    writes_without_a_response(lab, (10, 12, 14), gaps=(lacks(ns(10), 0, 900),), unseen_request_bytes=900)
 
 
 def ver001_near_miss__one_connection(lab):
@@ -142,7 +142,7 @@ def upgraded_and_killed(lab, between):
 
 
 def ver001_cannot_know__a_hole_at_the_beginning_of_a_connection(lab):
-    gap = (ns(31), 1, 900)
+    gap = lacks(ns(31), 1, 900)
 
     def between():
         lab.talk(client_id="other", gaps=(gap,), unseen_response_bytes=900).ask(32, "Metadata", 12, {}, {})
@@ -153,7 +153,7 @@ def ver001_cannot_know__a_hole_at_the_beginning_of_a_connection(lab):
 def ver001_fires__a_hole_in_a_connection_of_before(lab):
     """A connection that lived through it all: its server is the process that advertised these ranges."""
     talk = lab.versions(0, ranges("3.9.1"))
-    talk.facts |= {"gaps": ((ns(31), 1, 900),), "unseen_response_bytes": 900}
+    talk.facts |= {"gaps": (lacks(ns(31), 1, 900),), "unseen_response_bytes": 900}
     talk.ask(62, "Metadata", 12, {}, {})
     for at in (60, 60.1):
         lab.talk(client_id="new").refused(at, "Fetch", 18)
@@ -848,7 +848,9 @@ def ver007_cannot_know__behind_a_balancer(lab):
 
 def ver007_cannot_know__where_an_answer_may_have_named_another_cluster(lab):
     balanced(lab, [(2, CLUSTER), (30, CLUSTER)])
-    lab.talk(gaps=((ns(50), 1, 900),), unseen_response_bytes=900).ask(50, "Metadata", 12, {}, outcome=RESPONSE_UNSEEN)
+    lab.talk(gaps=(lacks(ns(50), 1, 900),), unseen_response_bytes=900).ask(
+        50, "Metadata", 12, {}, outcome=RESPONSE_UNSEEN
+    )
 
 
 def swapped(lab, *, stated):

@@ -1,7 +1,7 @@
 """Cases of the WIR, VIS and DRF checks, in bytes."""
 
 from tests.judge.cases_forwarding import listed, through
-from tests.judge.lab import B1, B2, B3, BROKERS, CLUSTER, ID_1, START, disagrees_at, disagrees_later, ns
+from tests.judge.lab import B1, B2, B3, BROKERS, CLUSTER, ID_1, START, disagrees_at, disagrees_later, lacks, ns
 from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, CLOSED_BY_SERVER, NO_RESPONSE_DUE, ORPHAN, PENDING
 from wirecheck.decode.layouts.program import Dialect
 
@@ -102,7 +102,7 @@ def asks_for_versions(lab):
 def wir003_cannot_know(lab):
     """The connection has a gap: nobody knows where messages begin behind it."""
     talk = broken(lab.metadata(0, [("orders", None)]), 1, b"\0\0")
-    talk.facts.update(gaps=((START, 1, 1448),), unseen_response_bytes=1448)
+    talk.facts.update(gaps=(lacks(START, 1, 1448),), unseen_response_bytes=1448)
 
 
 def unreadable(lab, key, version):
@@ -181,7 +181,7 @@ def wir001_near_miss(lab):
 
 
 def wir001_cannot_know(lab):
-    stray(lab, gaps=((START, 0, 100),), unseen_request_bytes=100)
+    stray(lab, gaps=(lacks(START, 0, 100),), unseen_request_bytes=100)
 
 
 def swapped(lab, **facts):
@@ -209,7 +209,7 @@ def wir002_cannot_know(lab):
 
 @disagrees_at(0)
 def vis001_fires(lab):
-    lab.metadata(0).facts.update(gaps=((START, 1, 1448),), unseen_response_bytes=1448)
+    lab.metadata(0).facts.update(gaps=(lacks(START, 1, 1448),), unseen_response_bytes=1448)
 
 
 def vis001_fires__where_a_snap_length_cut(lab):
@@ -385,8 +385,8 @@ def wir007_cannot_know(lab):
     """The response may be in what was not captured, or come after the capture."""
     lab.metadata(0)
     for facts in (
-        {"gaps": ((START, 1, 100),), "unseen_response_bytes": 100},
-        {"gaps": ((START, 0, 100),), "unseen_request_bytes": 100},
+        {"gaps": (lacks(START, 1, 100),), "unseen_response_bytes": 100},
+        {"gaps": (lacks(START, 0, 100),), "unseen_request_bytes": 100},
         {"cut_bytes": 900, "cut_segments": 3},
         {"from_start": False, "responses": 0},
     ):
@@ -436,7 +436,7 @@ def vis007_cannot_know__what_a_snap_length_cut(lab):
 
 
 def vis001_near_miss__of_what_is_no_kafka(lab):
-    foreign(lab, gaps=((START, 0, 1448),), unseen_request_bytes=1448)
+    foreign(lab, gaps=(lacks(START, 0, 1448),), unseen_request_bytes=1448)
 
 
 def two_agents(lab, behind, *, ended):

@@ -13,7 +13,7 @@ import numpy as np
 from tests import traffic
 from tests.build import BY_NAME, HEADERS, Writer, case
 from wirecheck.capture.frames import SKIPPED, Mark
-from wirecheck.decode.connection.exchanges import ANSWERED, CLOSED_BY_SERVER, Connection, Exchanges
+from wirecheck.decode.connection.exchanges import ANSWERED, CLOSED_BY_SERVER, Connection, Exchanges, Gap
 from wirecheck.decode.dialect import confirmed
 from wirecheck.decode.layouts.program import Dialect
 from wirecheck.decode.message import EVERYTHING, as_brokers, decode
@@ -173,6 +173,11 @@ class Said:
 
 def ns(at):
     return START + int(at * S)
+
+
+def lacks(at_ns, side, size, *, since_ns=None, noticed_ns=None):
+    """Bytes that were not captured just then, or between two times."""
+    return Gap(noticed_ns or at_ns, side, size, since_ns or at_ns, at_ns)
 
 
 class Lab:

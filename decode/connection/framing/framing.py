@@ -30,6 +30,7 @@ from wirecheck.decode.connection.matching import (
     token_is_due,
 )
 from wirecheck.decode.connection.stream.direction import GIVEN_UP, HEADER_UNSEEN, READABLE
+from wirecheck.decode.connection.stream.frame import UNSET
 from wirecheck.decode.connection.stream.modes import IN_SYNC, OPENING, SEARCHING
 from wirecheck.decode.connection.waiting import ACKS_UNKNOWN, REQUEST, RESPONSE, Message
 
@@ -195,12 +196,21 @@ def _on_message(shared: Shared, connection: Connection, direction: Direction) ->
         message = Message(REQUEST, direction.key, direction.version, direction.correlation)
         message.lie_in(first, begin, end)
         message.flags = flags
+        _is_read(connection, direction, message)
         on_request(shared, connection, message, due)
         _look_again(connection.other(direction))
     else:
         message = Message(RESPONSE, -1, -1, direction.correlation)
         message.lie_in(first, begin, end)
+        _is_read(connection, direction, message)
         on_response(shared, connection, message)
+
+
+def _is_read(connection: Connection, direction: Direction, message: Message) -> None:
+    """What is missing before it came before it."""
+    if direction.gap_end != UNSET and message.offset >= direction.gap_end:
+        connection.end_gaps(direction, message.ts_ns)
+    direction.read_ns = message.ts_last_ns
 
 
 def _look_into_request(shared: Shared, connection: Connection, direction: Direction, data: bytes) -> tuple[bool, i64]:

@@ -56,7 +56,7 @@ def _lacks_its_rest(direction: Direction) -> bool:
 def _go_on(connection: Connection, direction: Direction, at: i64) -> bool:
     if at < 0:
         return False
-    connection.note_gap(connection.last_ns, direction.side, at - direction.message_begin)
+    connection.note_gap(connection.last_ns, direction, at, at - direction.message_begin)
     connection.resynchronised += 1
     direction.find_boundary(at)
     return True

@@ -103,6 +103,8 @@ class Direction:
         self.shown_by: i64 = 0  # bits of the connection's agents that have shown it
         self.payload_bytes: i64 = 0
         self.unseen_bytes: i64 = 0
+        self.gap_end: i64 = UNSET  # of the last gap behind which nothing is read yet
+        self.read_ns: i64 = UNSET  # when the last message that is read was there
         self.skipped_bytes: i64 = 0
         self.cut_bytes: i64 = 0
         self.cut_segments: i64 = 0

@@ -105,9 +105,10 @@ def connections(batch: Batch) -> Iterator[Claim]:
         client, server, (first, last) = str(connection.client), str(connection.server), span(connection)
         key = (connection.client.host, server, client, connection.started_ns)
         yield Claim("connection", key, first, last, peak=facts(connection))
-        for ts_ns, side, size in connection.gaps:
+        for ts_ns, side, size, since_ns, until_ns in connection.gaps:
+            read = {"until": until_ns} if until_ns >= 0 else {}
             seen = moment(ts_ns, connection.name)
-            yield Claim("gap", (*key, ts_ns, SIDES[side], size), seen)
+            yield Claim("gap", (*key, ts_ns, SIDES[side], size), seen, peak={"since": -since_ns, **read})
         if is_refused(connection):
             yield ended(connection, "turned_away", TURNED_AWAY)
         if connection.over and connection.from_start and connection.tls_unfinished:

@@ -33,7 +33,7 @@ def test_a_hole_waits_until_it_is_old_and_becomes_a_gap_then():
     assert hole_deadline(shared, connection, direction) == 105 * SECOND
     assert not declare_gaps(shared, connection, direction, 105 * SECOND - 1)
     assert declare_gaps(shared, connection, direction, 105 * SECOND)
-    assert connection.gaps == [(105 * SECOND, 0, 50)]
+    assert connection.gaps == [(105 * SECOND, 0, 50, 0, NEVER)]
     assert (direction.unseen_bytes, direction.next_offset, hole_deadline(shared, connection, direction)) == (
         50,
         60,
@@ -53,7 +53,7 @@ def test_what_the_peer_acknowledged_is_final_when_it_was_half_a_slack_ago(by_tim
             connection.frames += 4
             connection.remember_acknowledged(100 * SECOND, SECOND, 4)
     assert declare_gaps(shared, connection, direction, 101 * SECOND)
-    assert connection.gaps == [(101 * SECOND, 0, 50)]
+    assert connection.gaps == [(101 * SECOND, 0, 50, 0, NEVER)]
 
 
 def test_too_much_behind_a_hole_ends_the_wait_and_is_counted():

@@ -73,8 +73,27 @@ def test_a_hole_the_peer_acknowledged_is_a_gap_once_the_slack_has_passed():
     lost = next(f for f in frames if bytes([3]) * 20 in f.payload)
     results = follow([f for f in frames if f is not lost])
     assert only(results).unseen_request_bytes == len(lost.payload)
-    assert only(results).gaps[0][1:] == (0, len(lost.payload))
+    assert only(results).gaps[0][1:3] == (0, len(lost.payload))
     assert set(answered(results)) >= set(range(30)) - {3}
+
+
+@pytest.mark.parametrize("side", ["request", "response"])
+def test_what_is_missing_came_between_the_message_before_and_the_first_that_is_read_behind(side):
+    frames = conversation(30, mss=1000)
+    of_side = [f for f in frames if f.payload and (f.src == frames[0].src) == (side == "request")]
+    gone = of_side[5:7]
+    shown = [f for f in frames if f not in gone]
+    begun = [f for f in shown if f.ts_ns <= of_side[7].ts_ns]
+    follower = Follower()
+    early = [follower.receive(segments(begun)), follower.advance("a", begun[-1].ts_ns)]
+    assert all(gap.until_ns == -1 for one in early for c in one.connections for gap in c.gaps)
+    (gap,) = only(follow(shown)).gaps
+    assert (gap.size, gap.since_ns, gap.until_ns) == (
+        sum(len(f.payload) for f in gone),
+        of_side[4].ts_ns,
+        of_side[7].ts_ns,
+    )
+    assert gap.noticed_ns > gap.until_ns
 
 
 def test_a_hole_within_a_message_leaves_a_message_with_a_hole():

@@ -120,7 +120,7 @@ def test_what_was_never_seen_of_a_connection_is_stored_with_it():
     follower.advance("a", talk.ts_ns + 10_000_000_000)
     again = Follower.restore(follower.snapshot())
     ((asked,), (stored,)) = ([c.gaps for c in each.drain().connections] for each in (follower, again))
-    assert [(side, count) for _, side, count in asked] == [(0, 60)]
+    assert [(gap.side, gap.size) for gap in asked] == [(0, 60)]
     assert stored == asked
 
 
