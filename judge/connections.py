@@ -12,16 +12,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from wirecheck.decode.api_names import key_of
 from wirecheck.decode.connection.connection import FIRST_GAPS
 from wirecheck.decode.connection.limits import Limits
-from wirecheck.decode.layouts.layout import SIDES
 from wirecheck.decode.releases import Ranges, digest, read, removed_in_4
-from wirecheck.judge.claims.claim import AT, LEAST, Claim, Key, Sighting, Subject
+from wirecheck.judge.claims.claim import AT, LEAST, Claim, Key, Sighting, Subject, at_second, second_of
 from wirecheck.judge.claims.kinds import KINDS
-from wirecheck.judge.claims.outcomes import SLOT_NS
 from wirecheck.judge.ledger.connection_sums import (
     ADDED,
+    ANSWERS,
     BROKEN,
     CONTINUED,
     CUT,
+    MIDWAY,
+    NOT_YET_NS,
     UNTIMED,
     connection_of,
     nameless,
@@ -115,7 +116,9 @@ def unseen(connection: Claim, by_kind: Mapping[str, list[Claim]]) -> Iterator[Cl
         count = len(gaps) + connection.peak.get("cut_segments", 0)
         yield Claim("missing", key, min(seen), max(seen), count=count, tally=tally)
     if not whole(connection) and not is_empty(connection):
-        yield from partial(connection, BROKEN, by_kind.get("connection_requests", ()), unseen_times(connection, gaps))
+        requests, alone = by_kind.get("connection_requests", ()), unasked_times(by_kind.get("request_unseen", ()))
+        for what, side in ((BROKEN, "request"), (ANSWERS, "response")):
+            yield from partial(connection, what, requests, alone | unseen_times(connection, gaps, side))
     if any(begun.peak["any"] != begun.peak["full"] for begun in by_kind.get("session_begun", ())):
         yield from partial(connection, CONTINUED, by_kind.get("connection_requests", ()))
 
@@ -142,35 +145,33 @@ def understood(connection: Claim) -> bool:
     return not missing and not unread and protocol_of(connection) == "kafka"
 
 
-def unseen_times(connection: Claim, gaps: Iterable[Claim]) -> dict[str, int]:
-    """Since which seconds a connection misses bytes, its beginning among them, and until when, in ns; and from when on
-    that is not known, as a negative number: of many gaps the first ones are kept.
+def unasked_times(answers: Iterable[Claim]) -> dict[str, int]:
+    """The seconds in which a response came whose request is missing, and until when, in ns."""
+    every = [name for claim in answers for name in claim.peak if name.startswith(AT)]
+    return {name: (at_second(name) + 1) * SECOND_NS for name in every}
+
+
+def unseen_times(connection: Claim, gaps: Iterable[Claim], side: str) -> dict[str, int]:
+    """Since which seconds a side of a connection misses bytes, its beginning among them, and until when, in ns; and
+    from when on that is not known, as a negative number: of many gaps the first ones are kept.
     """
     unread = any(word.startswith("undecoded_messages") and word not in BY_GAPS for word in connection.tally)
     facts = connection.peak
     if unread or protocol_of(connection) != "kafka" or facts.get("cut_bytes") or facts.get("limits_hit"):
         return {UNTIMED: 0}
     every = [*gaps]
+    spans = [(-gap.peak["since"], gap.peak.get("until", NOT_YET_NS)) for gap in every if gap["side"] == side]
     more = len(every) >= FIRST_GAPS or sum(gap["bytes"] for gap in every) < facts.get("unseen_bytes", 0)
-    many = {UNTIMED: -min(last_gap_ns(every, side) for side in SIDES)} if more else {}
-    begun_ns = connection.first.ts_ns
-    spans = [] if facts.get("from_start") else [(begun_ns, begun_ns + SECOND_NS)]
-    spans += [(-gap.peak["since"], gap.peak.get("until", NOT_YET_NS)) for gap in every]
-    times: dict[str, int] = {}
+    times = {UNTIMED: -max([since_ns for since_ns, _ in spans], default=0)} if more else {}
+    if not facts.get("from_start"):
+        spans.append((connection.first.ts_ns, connection.first.ts_ns + SECOND_NS))
+        times[MIDWAY] = 1
+    elif not every:
+        return {UNTIMED: 0}
     for since_ns, until_ns in spans:
         second = second_of(since_ns)
         times[second] = max(until_ns, times.get(second, 0))
-    return times | many
-
-
-def last_gap_ns(gaps: Iterable[Claim], side: str) -> int:
-    """Since when a later gap of a side may be; 0 where none of it is kept."""
-    return max((-gap.peak["since"] for gap in gaps if gap["side"] == side), default=0)
-
-
-def second_of(ts_ns: int) -> str:
-    slot, rest_ns = divmod(ts_ns, SLOT_NS)
-    return f"{AT}{slot}:{rest_ns // SECOND_NS}"
+    return times
 
 
 def partial(
@@ -285,8 +286,6 @@ WIRE: Subject = ("wire",)
 AFTER_NS = 60_000_000_000
 """Agents' clocks, and the order in which their files come, are apart by less."""
 IDLE_NS = Limits().idle_ns
-NOT_YET_NS = 1 << 62
-"""Until when bytes are missing behind which nothing was read."""
 
 
 def ranges_in(advertised: Claim) -> Ranges:

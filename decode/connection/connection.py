@@ -204,17 +204,16 @@ class Connection:
             self.higher.frames_passed()
             self.frames_remembered = self.frames
 
-    def note_gap(self, ts_ns: i64, direction: Direction, upto: i64, count: i64) -> None:
-        """So many bytes are missing before this offset. What they were came after the last message before them, and
-        before the first one that is read behind them.
-        """
-        direction.gap_end = upto
+    def note_gap(self, ts_ns: i64, direction: Direction, begin: i64, end: i64, sent_ns: i64) -> None:
+        """What lies between two offsets of a direction is missing, and was sent by then."""
+        direction.gap_end, direction.gap_sent_ns = end, sent_ns
         if len(self.gaps) < FIRST_GAPS:
-            since_ns = direction.read_ns if direction.read_ns != UNSET else self.started_ns
-            self.gaps.append((ts_ns, direction.side, count, since_ns, NEVER))
+            since_ns = direction.begun_ns()
+            since_ns = since_ns if since_ns != UNSET else self.started_ns
+            self.gaps.append((ts_ns, direction.side, end - begin, since_ns, NEVER))
 
     def end_gaps(self, direction: Direction, ts_ns: i64) -> None:
-        """A message behind them is read."""
+        """What was sent since then is read again."""
         direction.gap_end = UNSET
         for place in range(len(self.gaps)):
             at_ns, side, count, since_ns, until_ns = self.gaps[place]

@@ -33,16 +33,16 @@ CLOSED_BY_SERVER, CLOSED_BY_CLIENT, PENDING, ORPHAN = 4, 5, 6, 7
 
 
 class Gap(NamedTuple):
-    """Bytes that were sent and not captured. What they were came after `since_ns` and before `until_ns`."""
+    """Bytes that were sent and not captured. No message of another time is missing."""
 
     noticed_ns: int
     side: int
     """0 requests, 1 responses."""
     size: int
     since_ns: int
-    """When the last message before it was there; where none was, the connection's first packet."""
+    """Its side had shown then that it had sent nothing of them; a message of which the rest is missing began then."""
     until_ns: int
-    """When the first message that was read behind it began to be there; -1 before that."""
+    """Behind it messages are read again; where none lies between, when its bytes had been sent. -1 before that."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,13 +96,21 @@ def overfull(shared: Shared, direction: Direction, both: bool) -> bool:
 def declare(connection: Connection, direction: Direction, to: i64, now: i64) -> None:
     """What is missing up to this offset was never seen."""
     at = direction.next_offset
+    connection.note_gap(now, direction, at, to, sent_ns(direction, to, now))
     note_last_gap(direction, at, to)
     direction.next_offset = to
     if direction.mode != OFF:
         direction.put_in_order(Chunk(at, to, GAP, b"", 0))
     direction.newest = max(direction.newest, to)
     direction.unseen_bytes += to - at
-    connection.note_gap(now, direction, to, to - at)
+
+
+def sent_ns(direction: Direction, to: i64, now: i64) -> i64:
+    """When all before this offset had been sent: what follows it was seen, or its receiver had it."""
+    behind = direction.out_of_order.first
+    if behind is not None and behind.begin == to:
+        return behind.ts_ns
+    return direction.acknowledged_ns if to <= direction.acknowledged else now
 
 
 def note_last_gap(direction: Direction, begin: i64, end: i64) -> None:

@@ -402,7 +402,7 @@ def _on_segment(shared: Shared, connection: Connection) -> None:
             direction.retransmitted += 1
         direction.receive(frame, seq, 2 if by_second else 1, shared.patient(connection))
     elif flags & RST == 0:
-        direction.went_on(seq)
+        direction.went_on(seq, ts_ns)
     _on_ending(shared, connection, direction, seq, resets)
     if direction.has_hole():
         moved = declare_gaps(shared, connection, direction, ts_ns) or moved

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from wirecheck.client_ids import is_internal
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import (
-    at_second,
     brokers_of,
     captured_brokers,
     clock,
@@ -28,7 +27,7 @@ from wirecheck.judge.checks.shapes import (
     seen_whole,
     start_ns,
 )
-from wirecheck.judge.claims.claim import AT, LEAST, LOWEST, ZERO, Claim, Key, Subject, slot_of
+from wirecheck.judge.claims.claim import AT, LEAST, LOWEST, ZERO, Claim, Key, Subject, at_second, slot_of
 from wirecheck.judge.claims.extract.acknowledgements import RELEASE
 from wirecheck.judge.claims.outcomes import SLOT_NS
 from wirecheck.judge.results.finding import DOUBTED, Evidence, Number

@@ -11,9 +11,9 @@ from typing import Any
 from wirecheck.client_ids import broker_of
 from wirecheck.decode.peer import Peer
 from wirecheck.judge.check_context import STALE_CONTROLLER_EPOCH, CheckContext
-from wirecheck.judge.claims.claim import AT, LEAST, Claim, Sighting, Subject
+from wirecheck.judge.claims.claim import AT, LEAST, Claim, Sighting, Subject, at_second
 from wirecheck.judge.claims.outcomes import MOST_SLOTS, SLOT_NS, Run
-from wirecheck.judge.ledger.connection_sums import BROKEN, CONTINUED, UNTIMED
+from wirecheck.judge.ledger.connection_sums import ANSWERS, BROKEN, CONTINUED, MIDWAY, NOT_YET_NS, UNTIMED
 from wirecheck.judge.results.finding import Evidence, Side, Time, first_of, last_of
 from wirecheck.judge.streaks import (
     PAUSE_NS,
@@ -305,16 +305,27 @@ def seen_whole(
     since_ns: int = 0,
     until_ns: int | None = None,
 ) -> bool:
-    """Whether all requests of a client to these endpoints, and the responses, are in the capture, of connections that
-    were there at a time or later; not of short ones that began when a wait was over. After one gap, one undecoded
-    message or a beginning that was not captured, nothing counts as missing. A connection whose client is unknown may be
-    any client's.
+    """Whether all requests of a client to these endpoints, and the responses, are in the capture, since a time and
+    until another; not of short connections that began when a wait was over. After one undecoded message, or a beginning
+    that was not captured, nothing counts as missing, nor where a gap may be of that time. A connection whose client is
+    unknown may be any client's.
     """
-    every = sorted(endpoints)
     return not any(
-        BROKEN in partly(client_id, host, endpoint, group, context, since_ns=since_ns, until_ns=until_ns)
-        for endpoint in every
+        may_lack(claim, since_ns, until_ns)
+        for endpoint in sorted(endpoints)
+        for claim in partial_links(client_id, host, endpoint, group, context)
+        if claim["what"] in {BROKEN, ANSWERS}
     )
+
+
+def may_lack(claim: Claim, since_ns: int, until_ns: int | None) -> bool:
+    """Whether some of the connections of which something is missing may have carried it in this time. Open ones end
+    within a minute more. One that began when a wait was over, and goes on, may be where the client works again.
+    """
+    later = until_ns is not None and claim.first.ts_ns >= until_ns
+    if claim.last.ts_ns + MINUTE_NS * bool(claim.peak.get("open")) < since_ns or (later and not is_used(claim)):
+        return False
+    return later or MIDWAY in claim.peak or may_be_missing(claim.peak, since_ns, until_ns or NOT_YET_NS)
 
 
 def seen_everywhere(
@@ -373,33 +384,12 @@ def all_begun(client_id: str | None, host: str, endpoint: str, group: Group, con
     """Whether every connection of a client began a new fetch session. A connection that continues a session has
     partitions that were requested on another one, perhaps before the capture.
     """
-    return CONTINUED not in partly(client_id, host, endpoint, group, context)
+    return all(claim["what"] != CONTINUED for claim in partial_links(client_id, host, endpoint, group, context))
 
 
 def is_used(link: Claim) -> bool:
     """Whether connections, of which not everything is known, have packets for longer than a handshake takes."""
     return link.last.ts_ns - link.first.ts_ns >= SLOT_NS
-
-
-def partly(
-    client_id: str | None,
-    host: str,
-    endpoint: str,
-    group: Group,
-    context: CheckContext,
-    *,
-    since_ns: int = 0,
-    until_ns: int | None = None,
-) -> set[str]:
-    """Why not everything is known of the connections that are, or may be, a client's. Open ones end within a minute
-    more. One that began when a wait was over, and goes on, may be where the client works again.
-    """
-    return {
-        claim["what"]
-        for claim in partial_links(client_id, host, endpoint, group, context)
-        if claim.last.ts_ns + MINUTE_NS * bool(claim.peak.get("open")) >= since_ns
-        and (until_ns is None or claim.first.ts_ns < until_ns or is_used(claim))
-    }
 
 
 def partial_links(
@@ -414,21 +404,16 @@ def partial_links(
 def seen_between(
     who: tuple[str | None, str], endpoints: set[str], span_ns: tuple[int, int], group: Group, context: CheckContext
 ) -> bool:
-    """Whether all that a client sent to these endpoints between two times is in the capture, whatever is missing before
-    and after.
+    """Whether all that these endpoints answered a client between two times, and what it had asked for, is in the
+    capture, whatever is missing before and after. A request is not known of which the response is missing as well, or
+    came without it.
     """
-    begin_ns, end_ns = span_ns
-    return not any(
-        claim["what"] == BROKEN and may_be_missing(claim.peak, begin_ns, end_ns)
-        for endpoint in sorted(endpoints)
-        for claim in partial_links(*who, endpoint, group, context)
-    )
-
-
-def at_second(name: str) -> int:
-    """The second of a counter that is named by a slot and a second in it: `at:slot:second`."""
-    slot, _, second = name.removeprefix(AT).partition(":")
-    return int(slot) * SLOT_NS // SECOND_NS + int(second)
+    for endpoint in sorted(endpoints):
+        claims = [*partial_links(*who, endpoint, group, context)]
+        missing = {claim["what"] for claim in claims if may_be_missing(claim.peak, *span_ns)}
+        if {BROKEN, ANSWERS} <= missing:
+            return False
+    return True
 
 
 def may_be_missing(peak: Mapping[str, Any], begin_ns: int, end_ns: int) -> bool:

@@ -29,9 +29,14 @@ ADDED = frozenset(
 )
 """Kinds of what connections add to sums."""
 BROKEN, CONTINUED = "bytes or messages of a connection are missing", "a connection continues a session"
-"""Why part of the traffic of a connection is unknown."""
+ANSWERS = "responses of a connection may be missing"
+"""Why part of the traffic of a connection is unknown. The times of the first are those of its requests."""
 UNTIMED = "untimed"
 """A peak of one of which bytes are missing: from when on it is not known when, as a negative number; 0 is from ever."""
+MIDWAY = "midway"
+"""A peak of one whose beginning was not captured."""
+NOT_YET_NS = 1 << 62
+"""Until when bytes are missing behind which nothing was read."""
 CUT = "cut"
 """A peak of the first kept claim about a connection's client IDs, if there were more than are kept. Then any client may
 be on the connection.

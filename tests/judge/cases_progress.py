@@ -599,28 +599,46 @@ def grp010_fires__bytes_are_missing_long_before_and_after(lab):
     assert found["count"] == 33
 
 
-def grp010_near_miss__bytes_are_missing_at_the_moment(lab):
-    keeps_its_offset(lab, gaps=(lacks(ns(43), 0, 60, since_ns=ns(38)),), unseen_request_bytes=60)
+def both_lack(lab, at_ns, **times):
+    """A request of its connection and its response."""
+    gaps = lacks(at_ns, 0, 60, **times), lacks(at_ns, 1, 90, **times)
+    keeps_its_offset(lab, gaps=gaps, unseen_request_bytes=60, unseen_response_bytes=90)
 
 
 def grp010_fires__bytes_that_are_missing_before_are_noticed_at_the_moment(lab):
-    gap = lacks(ns(20), 0, 60, since_ns=ns(18), noticed_ns=ns(43))
-    keeps_its_offset(lab, gaps=(gap,), unseen_request_bytes=60)
+    both_lack(lab, ns(20), since_ns=ns(18), noticed_ns=ns(43))
     (found,) = lab.findings("GRP010")
     assert found["count"] == 33
 
 
+def grp010_fires__a_request_is_missing_at_the_moment_and_no_response(lab):
+    """What nothing answers gives no record."""
+    keeps_its_offset(lab, gaps=(lacks(ns(43), 0, 60, since_ns=ns(38)),), unseen_request_bytes=60)
+    (found,) = lab.findings("GRP010")
+    assert found["count"] == 33
+
+
+def grp010_fires__a_response_is_missing_at_the_moment_and_no_request(lab):
+    keeps_its_offset(lab, gaps=(lacks(ns(43), 1, 60, since_ns=ns(38)),), unseen_response_bytes=60)
+    (found,) = lab.findings("GRP010")
+    assert found["count"] == 33
+
+
+def grp010_near_miss__bytes_are_missing_at_the_moment(lab):
+    both_lack(lab, ns(43), since_ns=ns(38))
+
+
 def grp010_near_miss__bytes_are_missing_between_a_time_before_and_one_behind(lab):
-    gap = lacks(ns(60), 0, 60, since_ns=ns(20), noticed_ns=ns(61))
-    keeps_its_offset(lab, gaps=(gap,), unseen_request_bytes=60)
+    both_lack(lab, ns(60), since_ns=ns(20), noticed_ns=ns(61))
 
 
 def grp010_near_miss__nothing_was_read_behind_what_is_missing(lab):
-    keeps_its_offset(lab, gaps=(Gap(ns(21), 0, 60, ns(20), -1),), unseen_request_bytes=60)
+    gaps = Gap(ns(21), 0, 60, ns(20), -1), Gap(ns(21), 1, 90, ns(20), -1)
+    keeps_its_offset(lab, gaps=gaps, unseen_request_bytes=60, unseen_response_bytes=90)
 
 
 def grp010_near_miss__so_many_gaps_that_the_last_are_not_kept(lab):
-    gaps = tuple(lacks(ns(10 + n / 100), 0, 60) for n in range(FIRST_GAPS))
+    gaps = tuple(lacks(ns(10 + n / 100), n % 2, 60) for n in range(FIRST_GAPS))
     keeps_its_offset(lab, gaps=gaps, unseen_request_bytes=500_000)
 
 
@@ -1488,7 +1506,12 @@ def grp019_near_miss__nothing_comes(lab):
 
 
 def grp019_cannot_know(lab):
-    leaves_partitions(lab).facts.update(gaps=(lacks(ns(20), 1, 900),), unseen_request_bytes=900)
+    leaves_partitions(lab).facts.update(gaps=(lacks(ns(31), 1, 900, since_ns=ns(28)),), unseen_response_bytes=900)
+
+
+def grp019_fires__bytes_were_missing_before(lab):
+    leaves_partitions(lab).facts.update(gaps=(lacks(ns(20), 1, 900),), unseen_response_bytes=900)
+    assert lab.findings("GRP019")
 
 
 # GRP015

@@ -30,7 +30,8 @@ def of_one(number, at):
     kind = number % 4
     odd = [{"from_start": 0}, {"unseen_bytes": 70}, {}, {"protocol": "tls"}][kind]
     one = connection(number, at, over=True, **odd)
-    more = [[], [said(one, "gap", int(at * S), "response", 70)], [said(one, "stray", "response without request")], []]
+    gap = said(one, "gap", int(at * S), "response", 70, peak={"since": -int(at * S)})
+    more = [[], [gap], [said(one, "stray", "response without request")], []]
     return [one, *more[kind], said(one, "connection_requests", "app", tally={"Fetch:13": 3})]
 
 

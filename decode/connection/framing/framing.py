@@ -207,10 +207,16 @@ def _on_message(shared: Shared, connection: Connection, direction: Direction) ->
 
 
 def _is_read(connection: Connection, direction: Direction, message: Message) -> None:
-    """What is missing before it came before it."""
-    if direction.gap_end != UNSET and message.offset >= direction.gap_end:
+    """Where the last gap ends in this message, or just before it, no other message is lost behind that."""
+    gap_end = direction.gap_end
+    if gap_end == UNSET or message.offset + 4 + message.size < gap_end:
+        return
+    if message.offset < gap_end:
+        connection.end_gaps(direction, message.ts_last_ns)
+    elif message.offset == gap_end:
+        connection.end_gaps(direction, min(message.ts_ns, direction.gap_sent_ns))
+    else:
         connection.end_gaps(direction, message.ts_ns)
-    direction.read_ns = message.ts_last_ns
 
 
 def _look_into_request(shared: Shared, connection: Connection, direction: Direction, data: bytes) -> tuple[bool, i64]:

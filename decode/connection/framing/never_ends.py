@@ -15,6 +15,7 @@ from wirecheck.decode.connection.connection import KAFKA
 from wirecheck.decode.connection.framing import recognise
 from wirecheck.decode.connection.framing.recognise import int32, taken_request
 from wirecheck.decode.connection.framing.resync import FAR, InFlightIds
+from wirecheck.decode.connection.stream.frame import NEVER
 from wirecheck.decode.connection.stream.modes import IN_SYNC
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def _lacks_its_rest(direction: Direction) -> bool:
 def _go_on(connection: Connection, direction: Direction, at: i64) -> bool:
     if at < 0:
         return False
-    connection.note_gap(connection.last_ns, direction, at, at - direction.message_begin)
+    connection.note_gap(connection.last_ns, direction, direction.message_begin, at, NEVER)
     connection.resynchronised += 1
     direction.find_boundary(at)
     return True

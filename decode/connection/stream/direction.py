@@ -103,8 +103,10 @@ class Direction:
         self.shown_by: i64 = 0  # bits of the connection's agents that have shown it
         self.payload_bytes: i64 = 0
         self.unseen_bytes: i64 = 0
+        self.shown_ns: i64 = UNSET  # when its side last showed that it had sent nothing behind `next_offset`
+        self.acknowledged_ns: i64 = UNSET  # when its peer acknowledged that much
         self.gap_end: i64 = UNSET  # of the last gap behind which nothing is read yet
-        self.read_ns: i64 = UNSET  # when the last message that is read was there
+        self.gap_sent_ns: i64 = UNSET  # when its bytes had been sent
         self.skipped_bytes: i64 = 0
         self.cut_bytes: i64 = 0
         self.cut_segments: i64 = 0
@@ -153,7 +155,8 @@ class Direction:
         if at - self.newest < BELIEVABLE:
             if at > self.newest:
                 self.alleged_ns = max(self.alleged_ns, now)
-            self.acknowledged = max(self.acknowledged, at)
+            if at > self.acknowledged:
+                self.acknowledged, self.acknowledged_ns = at, now
             self.show(at, by_second)
 
     def take_back(self, seq: i64, before_ns: i64) -> None:
@@ -243,10 +246,12 @@ class Direction:
 
     # --- how far it is
 
-    def went_on(self, seq: i64) -> None:
+    def went_on(self, seq: i64, ts_ns: i64) -> None:
         """A frame without payload goes on at this number: whatever comes before it was sent, seen or not."""
         if self.stream == modes.RUNNING:
             at = self.offset_of(seq)
+            if at == self.next_offset and self.out_of_order.first is None:
+                self.shown_ns = max(self.shown_ns, ts_ns)
             if at - self.newest < NEAR:
                 self.newest = max(self.newest, at)
 
@@ -299,6 +304,8 @@ class Direction:
         else:
             self._store(self.out_of_order, frame, begin, end, agent_bit)
             self.catch_up(patient)
+        if self.next_offset == end and self.out_of_order.first is None:
+            self.shown_ns = max(self.shown_ns, frame.ts_ns)
 
     def _store_late(self, gap: LastGap, frame: Frame, begin: i64, end: i64, agent_bit: i64) -> None:
         """The payload lies in the last gap, or before it: what comes from its beginning on is held for a while."""
@@ -412,6 +419,15 @@ class Direction:
         if end >= 0:
             self.drop(end)
         return end >= 0
+
+    def begun_ns(self) -> i64:
+        """When what is missing from here on may have been sent at the earliest; of a message that was begun, when it
+        was. UNSET: that is not known.
+        """
+        first = self.ordered.first
+        if self.mode != modes.IN_SYNC or self.message_begin >= self.next_offset or self.gap_end != UNSET:
+            return self.shown_ns
+        return first.ts_ns if first is not None and first.begin == self.message_begin else UNSET
 
     # --- message boundaries
 

@@ -17,6 +17,7 @@ from wirecheck.decode.connection.exchanges import (
     ORPHAN,
     OUTCOMES,
     PENDING,
+    REQUEST_UNSEEN,
     RESPONSE_UNSEEN,
     Connection,
 )
@@ -27,7 +28,7 @@ from wirecheck.decode.message import Dialect, Status, Tolerance
 from wirecheck.decode.request_waits import OVERDUE_NS, ROUNDS, SECOND_NS, answerable_ns
 from wirecheck.decode.wire import RESPONSE
 from wirecheck.judge.claims.batch import Batch
-from wirecheck.judge.claims.claim import Claim, Sighting
+from wirecheck.judge.claims.claim import Claim, Sighting, second_of
 from wirecheck.judge.claims.extract import bindings
 from wirecheck.judge.claims.outcomes import CLOSED, OTHERS, SLOT_NS, SUCCESS, TURNED_AWAY, WAITED, Run, single
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant, grouped, moment, spans, spelled
@@ -195,6 +196,10 @@ def unpaired(batch: Batch) -> Iterator[Rows]:
     early = exchanges.response[exchanges.out_of_order & (exchanges.response >= 0)]
     for message, what in ((orphans, "response without request"), (early, "response out of order")):
         yield batch.states("stray", ["@connection", f"={what}"], message)
+    unseen = exchanges.response[np.isin(exchanges.outcome, (ORPHAN, REQUEST_UNSEEN)) & (exchanges.response >= 0)]
+    second = Column(exchanges.ts_ns[unseen] // SECOND_NS)
+    when = spelled(lambda at_s: second_of(at_s * SECOND_NS), second), np.ones(len(unseen), np.int64)
+    yield batch.states("request_unseen", ["@connection"], unseen, named=when)
 
 
 def unanswered(batch: Batch) -> Rows:

@@ -21,7 +21,7 @@ BESIDE_CHECKS = {
     "whose requests a proxy sends on": {"host:received", "host:sent_on"},
     "what a connection adds to sums": {
         "connection:connection_requests", "connection:connection_ranges", "connection:session_begun", "connection:gap",
-        "connection:malformed", "connection:stray",
+        "connection:malformed", "connection:stray", "connection:request_unseen",
     },
 }  # fmt: skip
 """What is filed for others than checks and tables."""

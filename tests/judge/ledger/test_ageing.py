@@ -56,7 +56,7 @@ def test_a_connection_leaves_a_day_after_its_last_packet_and_its_rows_stand():
 
 def test_a_gap_stays_as_long_as_its_connection():
     long = connection(1, 0)
-    gap = claim("gap", *long.key, 5 * S, "response", 100, at=5)
+    gap = claim("gap", *long.key, 5 * S, "response", 100, at=5, peak={"since": -4 * S})
     later = claim("connection", *long.key, at=3 * DAY)
     judge, _ = judged([(10, [long, gap]), (3 * DAY, [later])])
     assert {"connection", "gap", "missing"} <= {kind for kind, _ in held(judge)}

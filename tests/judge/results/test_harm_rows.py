@@ -1,6 +1,6 @@
 """Whose requests are refused: from answers alone, ended by a success, and never a follower's."""
 
-from tests.judge.lab import B1, B2, B3, CLUSTER, ID_1, ID_2, ID_3, Lab, ns
+from tests.judge.lab import B1, B2, B3, CLUSTER, ID_1, ID_2, ID_3, Lab, lacks, ns
 from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT
 from wirecheck.judge.checks.shapes import gathered
 from wirecheck.judge.claims.claim import Claim, Sighting
@@ -318,7 +318,7 @@ def refused_twice(lab, *, pause_s=0, first_until=22, **facts):
 
 
 def test_what_was_not_captured_between_errors_may_have_been_a_success():
-    unseen = {"gaps": ((ns(32), 1, 900),), "unseen_response_bytes": 900}
+    unseen = {"gaps": (lacks(ns(32), 1, 900),), "unseen_response_bytes": 900}
     lab = Lab()
     refused_twice(lab, pause_s=12, **unseen)
     assert levels(lab) == [("writer", "briefly", 20, False)]  # all were seen
@@ -331,7 +331,7 @@ def test_what_was_not_captured_between_errors_may_have_been_a_success():
 
 
 def test_a_hurt_client_is_not_over_it_by_what_was_not_captured():
-    unseen = {"gaps": ((ns(62), 1, 900),), "unseen_response_bytes": 900}
+    unseen = {"gaps": (lacks(ns(62), 1, 900),), "unseen_response_bytes": 900}
     lab = Lab()
     refused_twice(lab, pause_s=12, first_until=60, **unseen)
     assert levels(lab) == [("writer", HURT, 39, False)]
