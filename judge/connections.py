@@ -13,8 +13,9 @@ from wirecheck.decode.api_names import key_of
 from wirecheck.decode.connection.connection import FIRST_GAPS
 from wirecheck.decode.connection.limits import Limits
 from wirecheck.decode.releases import Ranges, digest, read, removed_in_4
-from wirecheck.judge.claims.claim import AT, LEAST, Claim, Key, Sighting, Subject, at_second, second_of
+from wirecheck.judge.claims.claim import AT, LEAST, Claim, Key, Sighting, Subject
 from wirecheck.judge.claims.kinds import KINDS
+from wirecheck.judge.claims.seconds import at_second, second_of
 from wirecheck.judge.ledger.connection_sums import (
     ADDED,
     ANSWERS,
@@ -169,7 +170,7 @@ def unseen_times(connection: Claim, gaps: Iterable[Claim], side: str) -> dict[st
     elif not every:
         return {UNTIMED: 0}
     for since_ns, until_ns in spans:
-        second = second_of(since_ns)
+        second = second_of(since_ns // SECOND_NS)
         times[second] = max(until_ns, times.get(second, 0))
     return times
 

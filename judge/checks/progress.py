@@ -27,9 +27,10 @@ from wirecheck.judge.checks.shapes import (
     seen_whole,
     start_ns,
 )
-from wirecheck.judge.claims.claim import AT, LEAST, LOWEST, ZERO, Claim, Key, Subject, at_second, slot_of
+from wirecheck.judge.claims.claim import AT, LEAST, LOWEST, ZERO, Claim, Key, Subject, slot_of
 from wirecheck.judge.claims.extract.acknowledgements import RELEASE
 from wirecheck.judge.claims.outcomes import SLOT_NS
+from wirecheck.judge.claims.seconds import at_second
 from wirecheck.judge.results.finding import DOUBTED, Evidence, Number
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import Topic, name_of, topic_of

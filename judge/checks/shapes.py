@@ -11,8 +11,9 @@ from typing import Any
 from wirecheck.client_ids import broker_of
 from wirecheck.decode.peer import Peer
 from wirecheck.judge.check_context import STALE_CONTROLLER_EPOCH, CheckContext
-from wirecheck.judge.claims.claim import AT, LEAST, Claim, Sighting, Subject, at_second
+from wirecheck.judge.claims.claim import AT, LEAST, Claim, Sighting, Subject
 from wirecheck.judge.claims.outcomes import MOST_SLOTS, SLOT_NS, Run
+from wirecheck.judge.claims.seconds import at_second
 from wirecheck.judge.ledger.connection_sums import ANSWERS, BROKEN, CONTINUED, MIDWAY, NOT_YET_NS, UNTIMED
 from wirecheck.judge.results.finding import Evidence, Side, Time, first_of, last_of
 from wirecheck.judge.streaks import (

@@ -17,8 +17,7 @@ from wirecheck.decode import schemas
 from wirecheck.decode.peer import ends_of
 from wirecheck.judge.claims import kinds
 from wirecheck.judge.claims.kinds import Subject
-from wirecheck.judge.claims.outcomes import HARMLESS, MOST_SLOTS, SLOT_NS, SUCCESS, Outcomes, from_flat
-from wirecheck.judge.thresholds import SECOND_NS
+from wirecheck.judge.claims.outcomes import HARMLESS, MOST_SLOTS, SUCCESS, Outcomes, from_flat
 
 __all__ = ["LEAST", "LOWEST", "METADATA_LOG", "MOST_MEMBERS", "RESERVED", "ZERO", "Claim", "Key"]
 __all__ += ["Sighting", "Subject", "merged", "pack", "unpack"]
@@ -249,18 +248,6 @@ def least(peak: dict[str, Any]) -> dict[str, Any]:
     members = sorted(name for name in peak if name.startswith(SETS))
     gone = set(members[MOST_MEMBERS:])
     return {name: value for name, value in peak.items() if name not in gone} if gone else peak
-
-
-def second_of(ts_ns: int) -> str:
-    """The name of a counter of one second."""
-    slot, rest_ns = divmod(ts_ns, SLOT_NS)
-    return f"{AT}{slot}:{rest_ns // SECOND_NS}"
-
-
-def at_second(name: str) -> int:
-    """The second of a counter that is named by a slot and a second in it: `at:slot:second`."""
-    slot, _, second = name.removeprefix(AT).partition(":")
-    return int(slot) * SLOT_NS // SECOND_NS + int(second)
 
 
 def slot_of(name: str) -> int | None:

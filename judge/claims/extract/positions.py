@@ -14,8 +14,8 @@ from wirecheck.judge.claims.batch import Batch, Bools, Lines, among, key_of_mess
 from wirecheck.judge.claims.claim import AT, LOWEST, METADATA_LOG
 from wirecheck.judge.claims.extract.replicas import replicas, to_clients
 from wirecheck.judge.claims.members import label_of
-from wirecheck.judge.claims.outcomes import SLOT_NS
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, spelled
+from wirecheck.judge.claims.seconds import second_of
 
 OUT_OF_RANGE = 1
 NO_OFFSET, CLIENT, EARLIEST = -1, -1, -2
@@ -53,8 +53,7 @@ def at_slot(partitions: Lines, kind: str = "") -> Column:
 
 def at_second(partitions: Lines) -> Column:
     """By the slot and the second in it."""
-    slot, rest_ns = np.divmod(partitions.ts_ns, SLOT_NS)
-    return spelled(f"{AT}{{}}:{{}}".format, Column(slot), Column(rest_ns // SECOND_NS))
+    return spelled(second_of, Column(partitions.ts_ns // SECOND_NS))
 
 
 def asked_for(asked: Lines) -> Iterator[Rows]:

@@ -28,11 +28,12 @@ from wirecheck.decode.message import Dialect, Status, Tolerance
 from wirecheck.decode.request_waits import OVERDUE_NS, ROUNDS, SECOND_NS, answerable_ns
 from wirecheck.decode.wire import RESPONSE
 from wirecheck.judge.claims.batch import Batch
-from wirecheck.judge.claims.claim import Claim, Sighting, second_of
+from wirecheck.judge.claims.claim import Claim, Sighting
 from wirecheck.judge.claims.extract import bindings
 from wirecheck.judge.claims.outcomes import CLOSED, OTHERS, SLOT_NS, SUCCESS, TURNED_AWAY, WAITED, Run, single
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant, grouped, moment, spans, spelled
 from wirecheck.judge.claims.response_outcomes import FAILED, NO_RESPONSE
+from wirecheck.judge.claims.seconds import second_of
 
 FACTS = (
     "frames",
@@ -197,8 +198,7 @@ def unpaired(batch: Batch) -> Iterator[Rows]:
     for message, what in ((orphans, "response without request"), (early, "response out of order")):
         yield batch.states("stray", ["@connection", f"={what}"], message)
     unseen = exchanges.response[np.isin(exchanges.outcome, (ORPHAN, REQUEST_UNSEEN)) & (exchanges.response >= 0)]
-    second = Column(exchanges.ts_ns[unseen] // SECOND_NS)
-    when = spelled(lambda at_s: second_of(at_s * SECOND_NS), second), np.ones(len(unseen), np.int64)
+    when = spelled(second_of, Column(exchanges.ts_ns[unseen] // SECOND_NS)), np.ones(len(unseen), np.int64)
     yield batch.states("request_unseen", ["@connection"], unseen, named=when)
 
 
