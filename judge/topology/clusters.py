@@ -223,6 +223,8 @@ class Clusters:
         by_kind.pop(FETCHES, None)
         self.addresses = by_members(by_kind["address"], doubted.unlisted)
         """Statements of servers about the addresses of brokers; of members' addresses, those of members."""
+        self.unlisted = doubted.unlisted
+        """Endpoints that no member names."""
         self.listener = listener_of(self.addresses)
         self.named_ends = {claim["address"] for claim in self.addresses}
         """Addresses of brokers."""
@@ -396,11 +398,18 @@ class Clusters:
 
     @cached_property
     def named_hosts(self) -> dict[int, set[tuple[int, str]]]:
-        """Per group (by `id()`) the broker IDs and hosts that its servers list."""
+        """Per group (by `id()`) the broker IDs and hosts that its servers list; of brokers that members list, where
+        they list them.
+        """
         found: dict[int, set[tuple[int, str]]] = defaultdict(set)
-        for claim in self.addresses:
-            group = self.of(claim["endpoint"], claim.last.ts_ns)
-            found[id(group)].add((claim["broker"], host_of(claim["address"])))
+        theirs: dict[int, set[int]] = defaultdict(set)
+        for claim in sorted(self.addresses, key=lambda one: one["endpoint"] in self.unlisted):  # members first
+            group = id(self.of(claim["endpoint"], claim.last.ts_ns))
+            if claim["endpoint"] not in self.unlisted:
+                theirs[group].add(claim["broker"])
+            elif claim["broker"] in theirs[group]:
+                continue
+            found[group].add((claim["broker"], host_of(claim["address"])))
         return found
 
     @cached_property

@@ -241,7 +241,14 @@ OF_NAMES = {"binding", "described"}
 OF_MEMBERS = {"creation", "deletion", "address"}
 """Kinds of claims about what members show of their own: topics that a server created or deleted, and who is a member.
 """
-OF_CLUSTERS = NAMING | OF_REPLICAS | OF_NAMES | OF_MEMBERS
+OF_LOGS = {
+    "reaches", "committed", "committed_in_transaction", "committed_epoch", "restored", "offset_gone", "serves",
+    "carried", "denies", "offline", "elected", "reassigning", "changed", "election_asked",
+}  # fmt: skip
+"""Kinds of claims about what is in a cluster's logs, which broker has them, and who had them changed: another server
+has logs of its own, whichever names and IDs it gives them.
+"""
+OF_CLUSTERS = NAMING | OF_REPLICAS | OF_NAMES | OF_MEMBERS | OF_LOGS
 """Kinds of claims about what all servers of a cluster have in common."""
 NAMED_NS = 20_000_000_000
 """So long after a broker names itself, brokers of its cluster name it too."""
@@ -251,6 +258,8 @@ State = tuple[int, int, int]
 """A partition's number, an epoch of its leader, and the leader."""
 
 
+OF_OTHERS = OF_REPLICAS | OF_MEMBERS | OF_LOGS
+"""Kinds of claims that say nothing where no member names the server."""
 class UnauthorizedUse(NamedTuple):
     """One kind of requests that no client sends, by one claim."""
 
@@ -379,7 +388,7 @@ class UnauthenticatedHosts:
         if self.unlisted and claim.server() in self.unlisted and claim.last.server in self.unlisted:
             misnamed = claim.kind in OF_NAMES and self.misnames(claim)
             alone = claim.kind == "partition" and self.state_of(claim) not in self.states_of_members(claim["topic_id"])
-            return misnamed or alone or claim.kind in OF_REPLICAS or claim.kind in OF_MEMBERS
+            return misnamed or alone or claim.kind in OF_OTHERS
         if self.quiet and claim.server() in self.quiet and claim.last.server in self.quiet:
             return claim.kind in OF_CLUSTERS
         return host is not None and self.hosts[host].unauthenticated and not self.may_be_honest(claim)
