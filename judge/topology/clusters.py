@@ -249,6 +249,7 @@ class Clusters:
         if self.twins or self.renamings:
             stated = taken_apart(stated, by_kind["names"], [*self.twins, *self.renamings], self.listener)
         self.membership = Membership(by_kind, self.node, stated)
+        stated = self.membership.stated
         apart = self.membership.outsiders | self.membership.beside
         joined = Joined(
             {one: cluster_id for one, cluster_id in stated.items() if one not in apart}, self.membership.bars

@@ -109,6 +109,8 @@ class Membership:
         """They state a cluster ID, but that cluster does not know them."""
         self.beside: set[Node] = set()
         """They state a cluster ID and list only brokers of that cluster, but no other node lists them."""
+        self.stated = dict(stated)
+        """ClusterIds by node, with the key of its cluster where two have one ClusterId."""
         by_id: dict[str, list[Node]] = defaultdict(list)
         for one, cluster_id in stated.items():
             by_id[cluster_id].append(one)
@@ -117,6 +119,8 @@ class Membership:
             others = set(nodes) - core.members
             for one in others:
                 self.place(one, core)
+            self.take_apart(cluster_id, core, others)
+            others = {one for one in others if self.stated[one] == cluster_id}
             core.add((one, self.words[one]) for one in others - self.outsiders - self.beside)
         self.index()
         self.bars = {one: self.barred(one) for one in self.words if one not in stated}
@@ -145,6 +149,31 @@ class Membership:
             hosts = core.words.hosts
             found = {one for one in left if host_of(one[0]) in hosts}
         return core
+
+    def take_apart(self, cluster_id: str, core: Core, others: set[Node]) -> None:
+        """Nodes that list one another, and did so before the core did, are a cluster of their own, with what they name
+        and what reports their IDs: any number of servers can come later, state its ClusterId, and list one another.
+        """
+        outside = sorted(self.outsiders & others)
+        earlier = self.core(outside) if outside else Core(set())
+        hosts = {host_of(endpoint) for endpoint, _ in earlier.members}
+        listed = {host for one in earlier.members for host in self.words[one].hosts - {host_of(one[0])}}
+        if len(hosts & listed) < LEAST_RIVALS or self.since_ns(earlier) >= self.since_ns(core):
+            return
+        near = {*earlier.hosts}
+        left = {one: self.words[one] for one in others - earlier.members}
+        earlier.members |= {
+            one for one, words in left.items() if host_of(one[0]) in near or not near.isdisjoint(words.hosts)
+        }
+        earlier.add(left.items())
+        self.outsiders -= earlier.members
+        self.beside -= earlier.members
+        key = f"{cluster_id}@{min(endpoint for endpoint, _ in earlier.members)}"
+        self.stated |= dict.fromkeys(earlier.members, key)
+        self.cores[key] = earlier
+
+    def since_ns(self, core: Core) -> int:
+        return min(self.words[one].first_ns for one in core.members)
 
     def place(self, one: Node, core: Core) -> None:
         """Decide whether a node that the core does not list belongs to the cluster nevertheless."""
@@ -193,6 +222,8 @@ class Membership:
 
 
 NO_CLUSTERS: frozenset[str] = frozenset()
+LEAST_RIVALS = 2
+"""So many hosts list one another: one server that lists itself is no cluster."""
 
 
 @dataclass(frozen=True)

@@ -120,15 +120,23 @@ class Servers:
         return {cluster_id: self.members_of(endpoints, at_host) for cluster_id, endpoints in by_cluster.items()}
 
     def members_of(self, endpoints: Iterable[str], at_host: Mapping[str, set[str]]) -> set[str]:
-        """The addresses of members, as far as they are known: the servers that most others name are members, and so is
-        whom they name. `endpoints`: those that state their ClusterId; `at_host`: all that state any, by their host.
+        """The addresses of members, as far as they are known: the servers that most others name are members, so are
+        those that listed one another first, and so is whom they name. `endpoints`: those that state their ClusterId;
+        `at_host`: all that state any, by their host.
         """
         lists: dict[str, set[str]] = defaultdict(set)
+        since_ns: dict[str, int] = {}
         for endpoint in endpoints:
             lists[host_of(endpoint)].update(claim["address"] for claim in self.addresses[endpoint])
+            for claim in self.addresses[endpoint]:
+                host = host_of(endpoint)
+                since_ns[host] = min(since_ns.get(host, claim.first.ts_ns), claim.first.ts_ns)
         by_others = Counter(to for host, named in lists.items() for to in {*map(host_of, named)} - {host})
         most = max((by_others[host] for host in lists), default=0)
         found, members = {host for host in lists if by_others[host] == most}, set[str]()
+        found |= {
+            min(named, key=lambda host: (since_ns[host], host)) for named in [since_ns.keys() & by_others] if named
+        }
         addresses = set().union(*(at_host[host] for host in found))
         while found:
             members |= found
@@ -250,6 +258,8 @@ has logs of its own, whichever names and IDs it gives them.
 """
 OF_CLUSTERS = NAMING | OF_REPLICAS | OF_NAMES | OF_MEMBERS | OF_LOGS
 """Kinds of claims about what all servers of a cluster have in common."""
+OF_OTHERS = OF_REPLICAS | OF_MEMBERS | OF_LOGS
+"""Kinds of claims that say nothing where no member names the server."""
 NAMED_NS = 20_000_000_000
 """So long after a broker names itself, brokers of its cluster name it too."""
 
@@ -258,8 +268,6 @@ State = tuple[int, int, int]
 """A partition's number, an epoch of its leader, and the leader."""
 
 
-OF_OTHERS = OF_REPLICAS | OF_MEMBERS | OF_LOGS
-"""Kinds of claims that say nothing where no member names the server."""
 class UnauthorizedUse(NamedTuple):
     """One kind of requests that no client sends, by one claim."""
 

@@ -1,0 +1,122 @@
+"""The law of servers that no member names: their logs, their brokers and their number change nothing about members.
+
+Beside random grants (`test_granting.py`), these are what one server can do that knows all names, IDs and numbers of a
+cluster, or what many can do that know its ClusterId alone.
+"""
+
+import pytest
+
+from tests import traffic
+from tests.build import plain
+from tests.laws.test_granting import capture  # noqa: F401 - a fixture
+from tests.laws.test_refused import CLUSTERS, OUTSIDE, S, cards_of, findings_of, with_talks
+from wirecheck import library
+
+SERVER, CLIENT, PORT = f"{OUTSIDE}20", f"{OUTSIDE}10", 9092
+ASKED = 30
+"""So many times, from a third of the capture on."""
+TOPIC_AUTHORIZATION_FAILED = 29
+FAR_AHEAD = 1_000_000
+BROKERS = 3
+RECREATED = "tickets"
+"""Its ID does not exist from the beginning."""
+NODES = (1, 2, 3, 4, 5, 6, 7)
+SOME, MANY = 4, len(NODES)
+"""More servers than list one another in a captured cluster."""
+
+
+class Client:
+    """One connection of an outsider, which asks one thing after the other."""
+
+    def __init__(self, of, server, client_id, number, share=1 / 3):
+        self.begin_ns, self.step_ns = of.begin_s * S + int(of.seconds * S * share), of.seconds * S // (2 * ASKED)
+        self.talk = traffic.Talk(client=(CLIENT, 40_000 + number), server=server, ts_ns=self.begin_ns, step_ns=20_000)
+        self.talk.open()
+        self.client_id, self.count = client_id, 0
+
+    def ask(self, api, version, asked, answer, at=0):
+        self.count += 1
+        self.talk.ts_ns = max(self.talk.ts_ns, self.begin_ns + at * self.step_ns)
+        header = {"correlationId": self.count, "clientId": self.client_id}
+        self.talk.request(plain(api, "request", version, asked, header))
+        self.talk.response(plain(api, "response", version, answer, {"correlationId": self.count}))
+
+
+def brokers_of(of):
+    """Those that its broker lists have."""
+    every = [{"nodeId": n, "host": h, "port": p} for n, (h, p) in zip(of.nodes, of.servers, strict=True)]
+    return every[-BROKERS:]
+
+
+def metadata(of, brokers, topics):
+    topics = [
+        {"errorCode": 0, "name": name, "topicId": topic_id, "partitions": []} for name, topic_id in topics.items()
+    ]
+    return {"brokers": brokers, "clusterId": of.cluster_id, "controllerId": of.nodes[0], "topics": topics}
+
+
+def after(name, clients, path):
+    return library.replay(with_talks(name, [one.talk.close().segments for one in clients], path / "outsiders.pcap"))
+
+
+def test_logs_of_a_server_that_no_member_names_are_not_the_clusters(capture, tmp_path):  # noqa: F811
+    name, before = capture
+    of = CLUSTERS[name]
+    ids = [topic_id for topic, topic_id in of.topics.items() if topic != RECREATED]
+    one = Client(of, (SERVER, PORT), of.clients[2], 0, share=1 / 15)
+    one.ask("Metadata", 12, {"topics": None}, metadata(of, brokers_of(of), {}))
+    for number in range(9):  # members go on for longer than it takes to notice that a log fell
+        parts = [{"partition": 0, "currentLeaderEpoch": 0, "fetchOffset": number}]
+        asked = [{"topicId": topic_id, "partitions": parts} for topic_id in ids]
+        parts = [{"partitionIndex": 0, "errorCode": 0, "highWatermark": FAR_AHEAD, "records": ""}]
+        answer = [{"topicId": topic_id, "partitions": parts} for topic_id in ids]
+        request = {"replicaId": of.nodes[-1], "sessionEpoch": -1, "topics": asked}
+        one.ask("Fetch", 13, request, {"responses": answer}, number)
+    found = after(name, [one], tmp_path)
+    assert findings_of(found) == findings_of(before)
+    assert cards_of(found) == cards_of(before)
+
+
+def test_a_server_that_no_member_names_makes_no_client_a_broker(capture, tmp_path):  # noqa: F811
+    name, before = capture
+    of = CLUSTERS[name]
+    listed = [*brokers_of(of)[:-1], {"nodeId": of.nodes[-1], "host": CLIENT, "port": of.servers[-1][1]}]
+    clients = []
+    for number in range(ASKED):
+        own = Client(of, (SERVER, PORT), "app", 2 * number)
+        own.ask("Metadata", 12, {"topics": None}, metadata(of, listed, of.topics), number)
+        replica = Client(of, of.servers[1 + number % 2], f"broker-{of.nodes[-1]}-fetcher-0", 2 * number + 1)
+        parts = [{"partition": 0, "currentLeaderEpoch": 0, "fetchOffset": 0}]
+        asked = [{"topic": topic, "partitions": parts} for topic in of.topics]
+        parts = [{"partitionIndex": 0, "errorCode": TOPIC_AUTHORIZATION_FAILED}]
+        answer = [{"topic": topic, "partitions": parts} for topic in of.topics]
+        request = {"replicaId": of.nodes[-1], "sessionEpoch": -1, "topics": asked}
+        replica.ask("Fetch", 11, request, {"responses": answer}, number)
+        clients += [own, replica]
+    found = after(name, clients, tmp_path)
+    assert findings_of(found) == findings_of(before)
+    assert cards_of(found) == cards_of(before)
+
+
+@pytest.mark.parametrize("api", ["DescribeCluster", "Metadata"])
+@pytest.mark.parametrize("count", [SOME, MANY])
+def test_any_number_of_servers_that_come_later_and_list_one_another_hides_nothing(capture, api, count, tmp_path):  # noqa: F811
+    name, before = capture
+    of = CLUSTERS[name]
+    hosts = [f"{OUTSIDE}{40 + number}" for number in range(count)]
+    listed = [{"nodeId": n, "host": host, "port": PORT} for n, host in zip(NODES, hosts, strict=False)]
+    answers = {
+        "Metadata": (12, {"topics": None}, metadata(of, listed, {})),
+        "DescribeCluster": (1, {"endpointType": 1}, {
+            "errorCode": 0, "endpointType": 1, "clusterId": of.cluster_id, "controllerId": 1,
+            "brokers": [{**one, "brokerId": one["nodeId"]} for one in listed],
+        }),
+    }  # fmt: skip
+    clients = []
+    for number in range(ASKED * count):
+        own = Client(of, (hosts[number % count], PORT), "app", number)
+        own.ask(api, *answers[api], number // count)
+        clients.append(own)
+    found = after(name, clients, tmp_path)
+    assert {*findings_of(before)} <= {*findings_of(found)}
+    assert {*cards_of(before)} <= {*cards_of(found)}
