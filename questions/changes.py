@@ -126,6 +126,7 @@ class Target(NamedTuple):
 
 
 LEFT_OUT = "(left out)"
+LOOPBACK = {"127.0.0.1", "::1"}
 OF_PRINCIPALS = {"AlterUserScramCredentials", "CreateDelegationToken"}
 """Actions whose object is a principal."""
 ENTITIES = re.compile(r"\b(?:user|ip) ")
@@ -178,6 +179,8 @@ class Seen:
     """Of the request's bytes; None in rows of earlier versions."""
     forwarded_to: str | None = None
     """Name of the connection of the Envelope that carried it and was answered."""
+    is_doubted: bool = False
+    """What answered the Envelope is no member, as far as members are known."""
 
     @property
     def key(self) -> Key:
@@ -280,6 +283,7 @@ class Changes(Coverage):
 
     def paired(self) -> Iterator[Seen]:
         """Requests of clients with the principals of their Envelopes; Envelopes whose request was not seen."""
+        self.doubt_servers()
         open_requests = OpenRequests(self.direct)
         alone: dict[tuple[object, ...], list[Seen]] = defaultdict(list)
         for one in sorted(self.forwarded, key=lambda one: one.time_ns):
@@ -288,7 +292,7 @@ class Changes(Coverage):
                 if is_named:
                     client.named_by(one)
                 client.forwarded_to = answering(one) or client.forwarded_to
-                client.targets = client.targets if client.is_answered else one.targets
+                client.targets = client.targets if client.is_answered or one.is_doubted else one.targets
                 continue
             same = alone[*one.key, one.digest]
             same[:] = [each for each in same if one.time_ns - each.time_ns <= FORWARDED_WITHIN_NS]
@@ -303,6 +307,16 @@ class Changes(Coverage):
             same.append(one)
             yield one
         yield from without_back_legs(self.direct, self.once.ways, self.brokers.apart)
+
+    def doubt_servers(self) -> None:
+        """An Envelope between two hosts that members do not name was accepted by a server of somebody's own: whom it
+        names is its sender's word. A process of the captured host itself may be any node's.
+        """
+        members = self.brokers.member_hosts()
+        for one in self.forwarded if members else ():
+            ends = Conversation.of(one.connection)
+            if members.isdisjoint({ends.client.host, ends.server.host}) and ends.client.host not in LOOPBACK:
+                one.forwarded_by, one.is_doubted = None, True
 
     def clusters_of(self, one: Seen) -> set[str]:
         """The cluster that a request was sent to; empty where it is not known, several where the address led to them

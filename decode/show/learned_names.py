@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import base64
 from collections import Counter, defaultdict
+from contextlib import suppress
 from functools import cache
+from ipaddress import ip_address
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -39,6 +42,7 @@ FIXED_IDS = {"__cluster_metadata": "AAAAAAAAAAAAAAAAAAAAAQ"}  # Uuid.METADATA_TO
 NO_ID = "A" * 22
 MOST_LISTS = 1_000
 MOST_CLUSTERS = 8  # of one server, or of one host
+MOST_SERVERS = 64  # that give one address one ID
 MOST_NAMES = 200_000  # of IDs besides Kafka's own, as hostile traffic can invent them; others stay without a name
 
 
@@ -89,10 +93,14 @@ class TopicNames(dict[bytes, str]):
 
 
 class Brokers(dict[str, int]):
-    """Broker IDs by address, as Metadata answers named them so far."""
+    """Broker IDs by address, as Metadata answers named them so far: the ID that its own server states, else the one
+    that servers on most hosts state. Any server can name any address.
+    """
 
     def __init__(self) -> None:
         super().__init__()
+        self.stated: dict[str, dict[int, set[str]]] = {}
+        """By address the IDs that answers give it, and the servers that do."""
         self.lists: set[frozenset[tuple[str, int]]] = set()
         """Different lists of brokers, each with addresses and IDs."""
         self.shared: set[str] = set()
@@ -102,14 +110,16 @@ class Brokers(dict[str, int]):
         self.clusters_at: dict[str, set[str]] = {}
         """By host the cluster IDs of its servers, and of those that list it as a broker's."""
 
-    def learn(self, decoded: Decoded) -> None:
+    def learn(self, exchanges: Exchanges, decoded: Decoded) -> None:
+        """Of their messages, decoded."""
         if (METADATA, RESPONSE) in kinds(decoded):
-            self.learn_rows(tables(decoded, METADATA, SIDES[RESPONSE])["brokers"])
+            self.learn_answers(exchanges, tables(decoded, METADATA, SIDES[RESPONSE]))
 
     def learn_answers(self, exchanges: Exchanges, tables: Mapping[str, Table]) -> None:
         """Metadata answers, with whose they are."""
         header, brokers = tables[""], tables["brokers"]
-        self.learn_rows(brokers)
+        of = {at: str(exchanges.connections[exchanges.connection[at]].server) for at in set(brokers.message.tolist())}
+        self.learn_rows(brokers, of)
         codes, texts = header["cluster_id"].codes()
         known = codes >= 0
         pairs = np.stack([exchanges.connection[header.message[known]], codes[known]], axis=1)
@@ -131,8 +141,8 @@ class Brokers(dict[str, int]):
                 if (end in known or len(known) < MOST_NAMES) and len(known.get(end, ())) < MOST_CLUSTERS:
                     known.setdefault(end, set()).add(cluster_id)
 
-    def learn_rows(self, brokers: Table) -> None:
-        """`brokers` of Metadata answers."""
+    def learn_rows(self, brokers: Table, servers: Mapping[int, str]) -> None:
+        """`brokers` of Metadata answers, and which server gave each."""
         hosts, texts = brokers["host"].codes()
         listed: dict[int, list[tuple[str, int]]] = defaultdict(list)
         columns = brokers.message, brokers["node_id"], hosts, brokers["port"]
@@ -141,12 +151,42 @@ class Brokers(dict[str, int]):
                 continue
             address = str(Peer(texts[host], port))
             listed[message].append((address, node))
-            if len(self) < MOST_NAMES:
-                self[address] = node
+            self.learn_address(address, node, servers.get(message, ""))
         for one in {*map(frozenset, listed.values())} - self.lists if len(self.lists) < MOST_LISTS else ():
             self.lists.add(one)
             counts = Counter(address for address, _ in one)
             self.shared |= {address for address, count in counts.items() if count > 1}
+
+    def learn_address(self, address: str, node: int, server: str) -> None:
+        if address not in self.stated and len(self.stated) >= MOST_NAMES:
+            return
+        stated = self.stated.setdefault(address, {})
+        if node not in stated and len(stated) >= MOST_CLUSTERS and server != address:
+            return
+        by = stated.setdefault(node, set())
+        if server not in by and (len(by) < MOST_SERVERS or server == address):
+            by.add(server)
+            hosts = {each: len({Peer.of(one).host for one in found if one}) for each, found in stated.items()}
+            self[address] = max(stated, key=lambda each: (address in stated[each], hosts[each], -each))
+
+    def member_hosts(self) -> set[str]:
+        """Hosts of brokers: of those that servers on most other hosts name, or that one named first, and of all whom
+        these name in turn. Empty where none is known, or one by its name alone, which may be at any address.
+        """
+        naming: dict[str, set[str]] = defaultdict(set)
+        others: dict[str, set[str]] = defaultdict(set)
+        for address, stated in self.stated.items():
+            host = Peer.of(address).host
+            for server in set().union(*stated.values()):
+                naming[Peer.of(server).host].add(host)
+                others[host] |= {Peer.of(server).host} - {host}
+        most = max(map(len, others.values()), default=0)
+        found, members = {host for host, by in others.items() if len(by) == most}, set[str]()
+        found |= {*islice((host for host, by in others.items() if by), 1)}
+        while found:
+            members |= found
+            found = set().union(*(naming[host] for host in found)) - members
+        return members if all(map(is_address, members)) else set()
 
     def apart(self, one: str, other: str) -> bool:
         """Whether a list has two addresses as those of different brokers, or they state different clusters."""
@@ -165,6 +205,12 @@ class Brokers(dict[str, int]):
         """ID of the only broker on a host, or the host."""
         nodes = {node for address, node in self.items() if Peer.of(address).host == host and address not in self.shared}
         return str(*nodes) if len(nodes) == 1 else host
+
+
+def is_address(host: str) -> bool:
+    with suppress(ValueError):
+        return bool(ip_address(host))
+    return False
 
 
 def are_different(one: set[str] | None, other: set[str] | None) -> bool:

@@ -158,7 +158,7 @@ def batches(tables: Iterable[pa.Table], selected: Filter, reading: Reading, noti
         names.learn(decoded)
         if reading.summary:
             topic_names.learn(decoded)
-            brokers.learn(decoded)
+            brokers.learn(exchanges, decoded)
         yield DecodedBatch(exchanges, decoded, names, topic_names, brokers)
 
 

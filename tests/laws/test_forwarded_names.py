@@ -89,3 +89,36 @@ def test_a_change_has_its_own_administrators_name_or_none(admins, skew_ms):
             assert own == [f"User:admin{number}"]
     names = [one.principal for one in listed if one.principal is not None]
     assert len(names) == len(set(names))
+
+
+OWN_SERVER, OWN_HOST = ("10.0.66.6", 9092), "10.0.66.7"
+ELSEWHERE = ("10.0.4.9", 9092)
+
+
+def listing(server, number, brokers):
+    talk = Talk(client=(OWN_HOST, 42000 + number), server=server, ts_ns=START + number * MS).open()
+    listed = [{"nodeId": node, "host": host, "port": port} for node, (host, port) in brokers]
+    answer = {"brokers": listed, "clusterId": "CL", "controllerId": 1, "topics": []}
+    talk.request(request("Metadata", 12, {"topics": None}))
+    talk.response(response("Metadata", 12, answer))
+    return talk.close()
+
+
+@settings(max_examples=500 if DEEP else 30)
+@given(ADMINS, st.integers(0, 20_000), st.booleans())
+def test_what_a_server_of_its_own_accepts_and_names_is_its_senders_word(admins, at_ms, lists_itself):
+    """Its Envelope holds a request that somebody else sent, byte for byte, and it names brokers by other numbers."""
+    true = [(3, BROKER), (4, ELSEWHERE)]
+    other = [(7, BROKER), (8, ELSEWHERE), *([(9, OWN_SERVER)] if lists_itself else [])]
+    every = [listing(server, n, true if n < 2 else other) for n, server in enumerate((BROKER, ELSEWHERE, OWN_SERVER))]
+    every += [talk for number, admin in enumerate(admins) for talk in talks(number, admin, 0)]
+    body = {"requestPrincipal": b64(principal_of(len(admins))), "clientHostAddress": b64(b"\x0a\0\4\x0c")}
+    talk = Talk(client=(OWN_HOST, 41000), server=OWN_SERVER, ts_ns=START + at_ms * MS).open()
+    inner = request("CreateTopics", 7, {**CREATE, "topics": [{**SONGS, "name": admins[0].topic}]})
+    talk.request(plain("Envelope", "request", 0, {**body, "requestData": b64(inner[4:])}, {"correlationId": 1}))
+    answer = response("CreateTopics", 7, {"topics": [{"name": admins[0].topic, "errorCode": 0}]})
+    talk.response(plain("Envelope", "response", 0, {"responseData": b64(answer[4:])}, {"correlationId": 1}))
+    segments = [segment for one in [*every, talk.close()] for segment in one.segments]
+    for one in Changes().read([frames(sorted(segments, key=lambda one: one.ts_ns))]).merged():
+        assert one.claimed_by == OWN_HOST or one.principal != f"User:admin{len(admins)}"
+        assert one.via_broker not in {"7", "8"}
