@@ -131,7 +131,7 @@ def leaves_by_itself(subject: Subject, group: Group, context: CheckContext) -> I
     left = context.claims("left", group, *subject)
     again = [claim for claim in left if len(claim.tally) > 1 and claim.last.ts_ns - claim.first.ts_ns >= SLOT_NS]
     for (reads,), claims in gathered(again, "group"):
-        members = [one for one in context.claims("member", group, "host", subject[2]) if one["group"] == reads]
+        members = context.by("group", "member", group, "host", subject[2]).get((reads,), [])
         mine = [one for one in members if one["client_id"] == claims[0]["client_id"]]
         limits_ms = [ms for one in mine if (ms := one.peak.get("rebalance_timeout_ms", -1)) > 0]
         for_good = max(map(alive_ns, mine), default=0) <= max(

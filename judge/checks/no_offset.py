@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.progress import Log, assigned_last, greatest, log_of, of_group
+from wirecheck.judge.checks.progress import Log, assigned_last, greatest, log_of, members_of, of_group
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topology.clusters import Group
@@ -26,8 +26,7 @@ class NoOffset(NamedTuple):
 
 def without_offset(subject: Subject, group: Group, context: CheckContext) -> Iterator[NoOffset]:
     """One per group."""
-    every = context.claims("member", group, "host", subject[2])
-    mine = [one for one in every if (one["client_id"] or "") == subject[1] and "assigned" in one.peak]
+    mine = [one for one in members_of(subject, group, context) if "assigned" in one.peak]
     if len({one["group"] for one in mine}) < 2:
         return
     context.watch()

@@ -242,6 +242,13 @@ def of_group(kind: str, reads: str, group: Group, context: CheckContext) -> list
     return context.indexes[place].get((reads,), [])
 
 
+def members_of(client: Subject, group: Group, context: CheckContext) -> list[Claim]:
+    """Claims about a client's members of consumer groups. Its host may have any number of other clients."""
+    _, client_id, host = client
+    found = context.by("client_id", "member", group, "host", host)
+    return [one for name in ([client_id] if client_id else ["", None]) for one in found.get((name,), ())]
+
+
 def readers(claims: Iterable[Claim]) -> list[Reader]:
     """Those of which a request was captured."""
     asked = (claim for claim in claims if "first" in claim.peak)

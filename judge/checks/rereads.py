@@ -122,8 +122,8 @@ def waits(one: Reader, log: Log) -> bool:
 
 def groups_of(one: Reader, context: CheckContext, group: Group) -> Iterator[tuple[str, list[Claim]]]:
     """The groups that a client is a member of, with all of their members."""
-    mine = context.claims("member", group, "host", one.host)
-    for reads in sorted({claim["group"] for claim in mine if claim["client_id"] == one.client_id}):
+    mine = context.by("client_id", "member", group, "host", one.host).get((one.client_id,), ())
+    for reads in sorted({claim["group"] for claim in mine}):
         yield reads, of_group("member", reads, group, context)
 
 

@@ -12,6 +12,7 @@ from wirecheck.client_ids import is_of_node
 from wirecheck.decode.peer import Peer
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.idle_members import Held, held_by
+from wirecheck.judge.checks.progress import members_of
 from wirecheck.judge.checks.shapes import (
     MINUTE_NS,
     clock,
@@ -170,12 +171,10 @@ def ends_of_others(broker: int, subject: Subject, group: Group, context: CheckCo
 
 def needed_by_member(subject: Subject, group: Group, context: CheckContext) -> dict[int, set[str]]:
     """The leaders of partitions that a group gave a member, and that it never asked for, with their topics."""
-    _, client_id, host = subject
     found: dict[int, set[str]] = {}
-    for member in context.claims("member", group, "host", host):
+    for member in members_of(subject, group, context):
         known = "assigned" in member.peak and "alive" in member.peak
-        mine = known and (member["client_id"] or "") == client_id
-        if not mine or member.peak["alive"] - member.peak["assigned"] < MINUTE_NS:
+        if not known or member.peak["alive"] - member.peak["assigned"] < MINUTE_NS:
             continue
         for held in held_by(member, group, context):
             if not is_asked_for(held, group, context):

@@ -243,3 +243,24 @@ def test_partitions_of_one_topic_cost_no_more_than_there_are(capture, samples, c
     )
     in_proportion = (few - alone) * (MANY_PARTITIONS / FEW_PARTITIONS) * AS_MUCH
     assert many - alone <= in_proportion + alone / 10, (alone, few, many)
+
+
+FEW_CLIENTS, MANY_CLIENTS = 60, 180
+GROUPS, SERVER, HOST = 2, "10.77.0.1:9092", "10.77.1.1"
+
+
+def test_clients_of_one_host_cost_no_more_than_there_are():
+    """Each with members of groups of its own."""
+
+    def clients(number):
+        lab = Lab()
+        lab.metadata(0, [("orders", other("topic_id", None, 1))], server=SERVER, brokers={SERVER: 1})
+        for at, (one, group) in enumerate((n, g) for n in range(number) for g in range(GROUPS)):
+            talk = lab.talk(SERVER, f"app-{one}", HOST)
+            body = {"groupId": f"g-{one}-{group}", "memberId": f"m-{one}", "memberEpoch": 0}
+            answer = {"memberId": f"m-{one}", "memberEpoch": 1, "assignment": {"topicPartitions": []}}
+            talk.ask(1 + at / 1000, "ConsumerGroupHeartbeat", 0, body, answer)
+        return lab.claims()
+
+    alone, few, many = (steps(clients(1), clients(number), CHECKS) for number in (1, FEW_CLIENTS, MANY_CLIENTS))
+    assert many - alone <= (few - alone) * (MANY_CLIENTS / FEW_CLIENTS) * SAME, (alone, few, many)
