@@ -24,9 +24,14 @@ def shown_name(name: str) -> str:
     return name.removeprefix(".").removesuffix(".tmp")
 
 
+def text_of(path: object) -> str:
+    """A path as text; its bytes that are not UTF-8 written out, as no table could hold them."""
+    return str(path).encode(errors="surrogateescape").decode(errors="backslashreplace")
+
+
 def base_name(path: str) -> str:
-    """The file's name; its bytes that are not UTF-8 written out, as no table could hold them."""
-    return path.rpartition("/")[2].encode(errors="surrogateescape").decode(errors="backslashreplace")
+    """The file's name, as text."""
+    return text_of(path.rpartition("/")[2])
 
 
 def whose(path: str) -> tuple[str, int] | None:

@@ -48,7 +48,7 @@ def report_at(place: Path | None, inputs: Iterable[str], option: str = "--report
 
     def write(text: str) -> None:
         try:
-            hidden.write_text(text, "utf-8")
+            hidden.write_text(text, "utf-8", "backslashreplace")  # a path has bytes that are not UTF-8
             hidden.replace(place)
         except OSError as error:
             raise Stop(f"{place}: {error.strerror}; choose another {option}") from error

@@ -87,7 +87,9 @@ def replay(inputs: tuple[str, ...], **choices: Any) -> None:
     if tables := next(filter(holds_tables, map(Path, inputs)), None):
         raise Stop(f"{tables}: holds result tables, not captures; `wirecheck findings {tables}` lists their findings")
     places(inputs)
-    check(inputs, inputs, **choices)
+    from wirecheck.capture.frames_file_name import text_of
+
+    check(inputs, tuple(map(text_of, inputs)), **choices)
 
 
 def check(

@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
 from wirecheck.capture import frames
+from wirecheck.capture.frames_file_name import text_of
 from wirecheck.capture.link import link_type
 from wirecheck.capture.source import classic, pcapng
 from wirecheck.capture.source.rows import BATCH_BYTES, Rows
@@ -45,7 +46,7 @@ class InputError(Exception):
     """Nothing of this file could be read, for this `reason`; `offset` is the byte at which reading failed."""
 
     def __init__(self, path: Path | str, offset: int, reason: str) -> None:
-        name = str(path).replace("\n", "\\n")  # a file's name begins no line of its own
+        name = text_of(path).replace("\n", "\\n")  # a file's name begins no line of its own
         super().__init__(f"{name}: {reason}")
         self.path, self.offset, self.reason = path, offset, reason
 
@@ -170,7 +171,7 @@ class CaptureFile:
         Raises InputError where it cannot be opened, begins as no capture file does, or is compressed and `grows`.
         """
         self.path = path
-        self.source = str(path)
+        self.source = text_of(path)
         self.on_keys: Callable[[bytes], None] = lambda _: None
         """Called with each key log in the file, before the packets that follow it."""
         self.error: tuple[int, str] | None = None  # (byte offset, reason) once the file turned out to be broken

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from wirecheck.capture.frames_file_name import text_of
 from wirecheck.streaming.store.batches import Folders
 from wirecheck.streaming.store.result_folder import latest_run
 from wirecheck.streaming.store.result_tables import EXCHANGES, RUNS, TABLES, schema, table_of
@@ -20,7 +21,7 @@ NAME = RUNS.name
 def started(inputs: Iterable[str]) -> pa.Table:
     """The row of a process that begins to write now."""
     now_ns = time.time_ns()
-    row = {"id": str(now_ns), "revision": 1, "label": "", "started": now_ns, "inputs": [*inputs]}
+    row = {"id": str(now_ns), "revision": 1, "label": "", "started": now_ns, "inputs": [*map(text_of, inputs)]}
     return table_of(NAME, [{**row, "version": version_here()}])
 
 
