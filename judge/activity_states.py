@@ -338,7 +338,7 @@ def activity(
         found = worst(api, outcomes, granted_by, settings, uncaptured=uncaptured)
         sent = sent_elsewhere(outcomes) if elsewhere and found[0] == WORKING else None
         found = (ELSEWHERE, sent) if sent is not None else found
-        if elsewhere and found[0] == WORKING and outcomes.codes() <= UNKNOWN | SENT_ELSEWHERE:
+        if uncaptured != 0 and found[0] == WORKING and outcomes.codes() <= UNKNOWN | SENT_ELSEWHERE:
             found = NOT_CAPTURED, None
     elif outcomes.codes() <= UNKNOWN - {STEP}:
         found = NOT_CAPTURED, None

@@ -6,7 +6,7 @@ either mark is red.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from wirecheck.client_ids import is_of_node
@@ -38,6 +38,11 @@ AWAY = "agent_away_seconds"
 """The measure of times in which an agent was not there."""
 GREETING = "versions"
 """The step that any server grants to anybody."""
+METADATA, NO_SUCH_TOPIC = "Metadata", ("UNKNOWN_TOPIC_OR_PARTITION",)
+FIRST = frozenset({"ApiVersions", "SaslHandshake", METADATA})
+"""What a client asks for on its first connection, before all else."""
+AGAIN = 3
+"""Who needs a topic that is not there asks for it so often at least: no library gives up sooner."""
 NO_WORK = BEFORE_WORK | {"DescribeCluster", "InitProducerId"}
 """What is granted to who may do nothing else."""
 STATES = (STALLED, IN_PART, SKIPPED, FAILING, IN_DOUBT, NOT_CAPTURED, ELSEWHERE, LOST, LEFT, WORKING)
@@ -56,20 +61,21 @@ def with_states(
     """Each client with the worst that is known of its work. Harm without an address is of the client with that ID, if
     it is on one host: others may have the same default.
     """
-    found, of_clients = [*findings], by_client(activities)
+    every, found, of_clients = [*clients], [*findings], by_client(activities)
+    gone = {one.key for one in every if one.closed_ns is not None}
     worst: dict[Key, ClientState] = {}
     unseen = any(one.uncaptured_brokers for one in clusters)
-    rejected = {} if unseen else dict(only_rejected(of_clients))
+    rejected = {} if unseen else dict(only_rejected(of_clients, gone))
     stuck = (
         (key, ClientState(FAILING, one.first_ns, rejection(one)))
         for key, one in rejected.items()
         if one.state == STALLED
     )
-    for key, state in (*states(of_clients, harms, found), *stuck):
+    for key, state in (*states(of_clients, harms, found, gone), *stuck):
         if key not in worst or STATES.index(state.state) < STATES.index(worst[key].state):
             worst[key] = state
     doubtful = (one for one in found if question(one.code) == declaration.IN_DOUBT or DOUBTED in one.words)
-    every, doubted = [*clients], {who: one for one in doubtful for who in whom(one)}
+    doubted = {who: one for one in doubtful for who in whom(one)}
     hosts = Counter(one.client_id for one in every)
     anywhere = {one.client_id: worst.get((one.client_id, "")) for one in every if hosts[one.client_id] == 1}
     return tuple(
@@ -105,9 +111,12 @@ def by_client(activities: Iterable[Activity]) -> dict[Key, list[Activity]]:
     return found
 
 
-def only_rejected(activities: Mapping[Key, Sequence[Activity]]) -> Iterator[tuple[Key, Activity]]:
+def only_rejected(
+    activities: Mapping[Key, Sequence[Activity]], gone: Collection[Key]
+) -> Iterator[tuple[Key, Activity]]:
     """Clients that were granted no work, each with what it was rejected at last, if all of it was seen: the furthest
-    that it came. What nodes ask of each other is not theirs to be granted: a quorum's other members may refuse it.
+    that it came. `gone`: those that closed their last connection. What nodes ask of each other is not theirs to be
+    granted: a quorum's other members may refuse it.
     """
     for key, every in activities.items():
         if is_of_node(key[0]):
@@ -116,7 +125,9 @@ def only_rejected(activities: Mapping[Key, Sequence[Activity]]) -> Iterator[tupl
         furthest = work or [one for one in every if one.step != GREETING]
         if any(one.granted or one.unknown for one in work) or any(one.state == NOT_CAPTURED for one in every):
             continue
-        if rejected := [one for one in furthest if not one.granted and is_rejected(one)]:
+        seen = is_seen_from_its_start(every)
+        certain = (one for one in furthest if one.state == STALLED or (seen and not only_looked(one, gone)))
+        if rejected := [one for one in certain if not one.granted and is_rejected(one)]:
             yield key, max(rejected, key=lambda one: (one.state == STALLED, one.last_ns, one.api))
 
 
@@ -134,7 +145,10 @@ def rejection(one: Activity) -> str:
 
 
 def states(
-    of_clients: Mapping[Key, Sequence[Activity]], harms: Iterable[Harm], findings: Iterable[Finding]
+    of_clients: Mapping[Key, Sequence[Activity]],
+    harms: Iterable[Harm],
+    findings: Iterable[Finding],
+    gone: Collection[Key],
 ) -> Iterator[tuple[Key, ClientState]]:
     for harm in (*harms, *(one for finding in findings for one in stated(finding))):
         if hurts(harm):
@@ -150,8 +164,8 @@ def states(
         elif sent := moved_away(every):
             first = min(sent, key=lambda one: one.since_ns or 0)
             yield key, ClientState(ELSEWHERE, first.since_ns, f"{first.api}: sent to a broker that was not captured")
-        elif not any(one.granted for one in every if one.step != GREETING):
-            yield from never_granted(key, every)
+        elif not any(one.granted for one in every if one.step != GREETING) and is_seen_from_its_start(every):
+            yield from never_granted(key, every, gone)
 
 
 def moved_away(every: Iterable[Activity]) -> list[Activity]:
@@ -161,9 +175,22 @@ def moved_away(every: Iterable[Activity]) -> list[Activity]:
     return needed if needed and all(one.state == ELSEWHERE for one in needed) else []
 
 
-def never_granted(key: Key, every: Iterable[Activity]) -> Iterator[tuple[Key, ClientState]]:
+def is_seen_from_its_start(every: Iterable[Activity]) -> bool:
+    """Whether a client asked for something that comes first on its first connection: if not, that began before the
+    capture, and what the client was granted until then is not known.
+    """
+    return any(one.api in FIRST for one in every)
+
+
+def only_looked(one: Activity, gone: Collection[Key]) -> bool:
+    """Whether it was answered that there is no such topic, and left: who needs the topic asks again, or stays."""
+    looked = one.api == METADATA and one.errors == NO_SUCH_TOPIC and one.rejected == one.requests < AGAIN
+    return looked and (one.client_id, one.address) in gone
+
+
+def never_granted(key: Key, every: Iterable[Activity], gone: Collection[Key]) -> Iterator[tuple[Key, ClientState]]:
     """Few rejections are no failure, but a client that has nothing else does not work."""
-    known = (one for one in every if one.is_work and one.state != NOT_CAPTURED)
+    known = (one for one in every if one.is_work and one.state != NOT_CAPTURED and not only_looked(one, gone))
     rejected = [one for one in known if one.rejected or one.closed or one.given_up]
     if rejected:
         first = min(rejected, key=lambda one: one.first_ns)

@@ -147,6 +147,34 @@ def test_a_client_whose_only_login_was_rejected_does_not_work():
     assert one.work == ClientState("working", None, "")
 
 
+def test_who_began_before_the_capture_may_have_been_granted_work_by_then():
+    """Its last write and its end are in the capture, or its move to another broker."""
+    (app,) = result("working").clients
+    app = replace(app, address="127.0.0.1", closed_ns=12, closed_by="client")
+    denied = replace(activity("Produce", "writes", 0, 1), errors=("NOT_LEADER_OR_FOLLOWER",))
+    (one,) = with_states((app,), (denied,), (), ())
+    assert one.work == ClientState("left", 12, "")
+    (one,) = with_states((app,), (denied, activity("ApiVersions", "versions", 1, 0)), (), ())
+    assert one.work == ClientState("failing", 7, "Produce: nothing was granted")
+    (one,) = with_states((app,), (replace(denied, state="stalled"),), (), ())
+    assert one.work.state == "failing", "so long, it is"
+
+
+def test_who_asks_whether_a_topic_is_there_has_its_answer():
+    (app,) = result("working").clients
+    app = replace(app, address="127.0.0.1", closed_ns=12, closed_by="client")
+    greets, missing = activity("ApiVersions", "versions", 1, 0), ("UNKNOWN_TOPIC_OR_PARTITION",)
+    for count, work in ((2, ("left", "")), (3, ("failing", "Metadata: nothing was granted"))):
+        looks = replace(activity("Metadata", "metadata", 0, count), errors=missing)
+        (one,) = with_states((app,), (greets, looks), (), ())
+        assert (one.work.state, one.work.how) == work
+    looks = replace(looks, requests=1, rejected=1)
+    denied = replace(looks, errors=("TOPIC_AUTHORIZATION_FAILED",))
+    for client, asks in ((app, denied), (replace(app, closed_ns=None, closed_by=None), looks)):
+        (one,) = with_states((client,), (greets, asks), (), ())
+        assert one.work.state == "failing", "or its application waits for it"
+
+
 def test_who_left_without_any_work_granted_is_under_no_tick():
     app, other = result("working", "working").clients
     app = replace(app, address="127.0.0.1", closed_ns=12, closed_by="client")
