@@ -11,19 +11,28 @@ from typing import NamedTuple
 
 from wirecheck.client_ids import is_of_node
 from wirecheck.decode import schemas
+from wirecheck.decode.request_waits import MILLISECOND_NS
 from wirecheck.judge.activity_states import BEFORE_WORK, STEP_OF, is_bad
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks import unserved
 from wirecheck.judge.checks.failed_tasks import TASK
 from wirecheck.judge.checks.lone_readers import RHYTHM, longest_pause
 from wirecheck.judge.checks.shapes import brokers_of, clock, resting_on, seen_everywhere, seen_whole
-from wirecheck.judge.checks.unserved import GREETED, connections_that_are_over, hash_of, is_producer, lives_on
+from wirecheck.judge.checks.unserved import (
+    GREETED,
+    NOT_THERE,
+    connections_that_are_over,
+    hash_of,
+    is_producer,
+    lives_on,
+)
 from wirecheck.judge.claims.claim import Claim, Subject, error_name
 from wirecheck.judge.claims.outcomes import OPEN, OTHERS, SLOT_NS, SUCCESS, Outcomes, Part
 from wirecheck.judge.not_rejections import EVERY, not_rejection
 from wirecheck.judge.results.finding import Evidence
 from wirecheck.judge.streaks import streaks, together
 from wirecheck.judge.thresholds import SECOND_NS
+from wirecheck.judge.topic_history import name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
 
 OF_MEMBERS = frozenset({
@@ -64,7 +73,9 @@ SEVERAL = 3
 LOGINS = frozenset({"SaslHandshake", "SaslAuthenticate"})
 """A library opens connections, and logs in again, without its application."""
 OFFSETS = frozenset({"OffsetFetch", "ListOffsets"})
-LEAVES = "LeaveGroup"
+JOINS, LEAVES = "JoinGroup", "LeaveGroup"
+AT_A_POLL = frozenset({JOINS, "SyncGroup", "Heartbeat"})
+"""After errors of these a member joins again when its application polls."""
 
 
 class Answer(NamedTuple):
@@ -199,8 +210,10 @@ def among_others(claim: Claim, port: Part, since_ns: int) -> bool:
 def last_of_retries(subject: Subject, group: Group, context: CheckContext) -> Answer | None:
     """The last of several errors in a row after which a client should have tried again, at whatever it asked for last:
     it asks for no work for twice as long as it ever paused. What a producer that wrote steadily, or a steady reader,
-    does is CLI005's and CLI009's affair. Who only asks for offsets may be an exporter, at its own pace; who read
-    seldom reads again when its application polls. A member that leaves has ended its work.
+    does is CLI005's and CLI009's affair, but for a reader whose partition is not there any more, though its topic is:
+    a topic that was created again has fewer, and a library that reads one asks for metadata on and on. Who only asks
+    for offsets may be an exporter, at its own pace; who read seldom reads again when its application polls. A member
+    that leaves has ended its work.
     """
     every = [claim for claim in context.claims("activity", group, *subject) if claim["api"] in OF_WORK - LOGINS]
     end = max(latest(every).values(), key=lambda answer: (answer.ts_ns, answer.claim.key), default=None)
@@ -212,16 +225,24 @@ def last_of_retries(subject: Subject, group: Group, context: CheckContext) -> An
     asked = together(of_api)
     in_a_row = on_one_connection(asked)
     is_steady = api in READS and sum(asked.counts().values()) >= RHYTHM
-    if in_a_row < SEVERAL or is_steady or is_replaced(end, group, context):
+    is_gone = is_steady and end.code in NOT_THERE
+    if (not is_gone and (in_a_row < SEVERAL or is_steady)) or is_replaced(end, group, context):
         return None
-    least_s = context.settings.client_grace_s if api in READS else context.settings.fell_silent_s
-    idle_ns = end.ts_ns + max(least_s * SECOND_NS, 2 * (longest_pause(every) + 1) * SLOT_NS)
+    least_s = context.settings.client_grace_s if api in READS and not is_gone else context.settings.fell_silent_s
+    polls_ns = stated_patience_ns(subject, group, context) if api in AT_A_POLL else 0
+    idle_ns = end.ts_ns + max(least_s * SECOND_NS, polls_ns, 2 * (longest_pause(every) + 1) * SLOT_NS)
     context.watch()
     if not lives_on(subject, idle_ns, context) or not serves_others(end, group, context):
         return None
     if api == PRODUCE and any(True for _ in unserved.writer_fell_silent(subject, group, context)):
         return None
     return end if seen_everywhere(subject, end.ts_ns, group, context, until_ns=idle_ns) else None
+
+
+def stated_patience_ns(subject: Subject, group: Group, context: CheckContext) -> int:
+    """How long an application may do without a poll, by which it joins again (max.poll.interval.ms); 0 if not known."""
+    joins = (one for one in context.claims("entry", group, *subject) if one["api"] == JOINS)
+    return max((int(one.peak.get("rebalance_timeout_ms", 0)) for one in joins), default=0) * MILLISECOND_NS
 
 
 def on_one_connection(asked: Outcomes) -> int:
@@ -269,10 +290,13 @@ def serves_others(end: Answer, group: Group, context: CheckContext) -> bool:
     if api not in {PRODUCE, *READS}:
         every = context.claims("answered", group, "link", end.claim["endpoint"])
         return any(run.last_ns > end.ts_ns for one in every for run in one.outcomes.runs({SUCCESS}))
-    by_name = (one["name"] for one in context.claims("named_answer", group, *client) if one["api"] == api)
-    by_id = (one["topic_id"] for one in context.claims("refused", group, *client) if one["api"] == api)
-    served = [one for name in sorted({*by_name}) for one in context.claims("serves", group, "name", name)]
-    served += [one for topic_id in sorted({*by_id}) for one in context.claims("serves", group, "id", topic_id)]
+    by_name = {one["name"] for one in context.claims("named_answer", group, *client) if one["api"] == api}
+    by_id = {one["topic_id"] for one in context.claims("refused", group, *client) if one["api"] == api}
+    if end.code in NOT_THERE:  # others may be served the topic that was created in its place
+        by_name |= {name for topic_id in by_id if (name := name_of(("id", topic_id), group, context))}
+        by_id |= {one.topic_id for name in by_name for one in topic_of(name, group, context).histories}
+    served = [one for name in sorted(by_name) for one in context.claims("serves", group, "name", name)]
+    served += [one for topic_id in sorted(by_id) for one in context.claims("serves", group, "id", topic_id)]
     return any(one.last.ts_ns > end.ts_ns for one in served)
 
 

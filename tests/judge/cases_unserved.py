@@ -1370,14 +1370,16 @@ def cli010_cannot_know__rejected_several_times_and_sent_to_a_broker_not_captured
     lab.metadata(42, [("songs", ID_1)], brokers={B1: 1, B2: 2}, talk=lab.talk(client_id="app", host="10.0.0.7"))
 
 
-def is_sent_away(lab, *then):
-    """A member whose coordinator is said to have moved, whenever it joins."""
+def is_sent_away(lab, *then, polls_ms=0):
+    """A member whose coordinator is said to have moved, whenever it joins; `polls_ms`: how long it may do without a
+    poll, as it states.
+    """
     found = {"coordinators": [{"key": "g", "nodeId": 1, "host": "10.0.0.1", "port": 9092, "errorCode": 0}]}
     rounds = [
         (at + later, *asked)
         for at in (4, 5, 6, 7)
         for later, *asked in (
-            (0, "JoinGroup", 9, {"groupId": "g"}, {"errorCode": 16}),
+            (0, "JoinGroup", 9, {"groupId": "g", "rebalanceTimeoutMs": polls_ms}, {"errorCode": 16}),
             (0.2, "FindCoordinator", 4, {"keyType": 0, "coordinatorKeys": ["g"]}, found),
         )
     ]
@@ -1386,6 +1388,15 @@ def is_sent_away(lab, *then):
 
 def cli010_fires__sent_away_by_its_coordinator_again_and_again(lab):
     is_sent_away(lab)
+
+
+def cli010_fires__sent_away_by_its_coordinator_and_past_its_next_poll(lab):
+    is_sent_away(lab, polls_ms=60_000)
+
+
+def cli010_near_miss__sent_away_by_its_coordinator_before_its_next_poll(lab):
+    """An application that polls each two minutes joins again then (max.poll.interval.ms is 5 minutes)."""
+    is_sent_away(lab, polls_ms=300_000)
 
 
 def cli010_near_miss__several_processes_are_forgotten_at_once(lab):
@@ -1408,6 +1419,42 @@ def cli010_near_miss__lost_with_its_host(lab):
     talk = greet(lab.talk(client_id="app", host="10.0.0.77", **NEVER_CLOSED), 60)
     for at in range(61, 240, 3):
         write(talk, at)
+
+
+def its_partition_goes(lab, then=(), *, serves=True, **facts):
+    """A reader of partition 3 without a group; the topic is created again, with fewer partitions."""
+    brokers = {B1: 1}
+    other = lab.talk(client_id="other", host="10.0.0.8")
+    for at in range(0, 160, 10):
+        lab.metadata(at, [("songs", ID_1 if at < 60 else ID_2)], brokers=brokers, talk=other)
+    for at in (*range(1, 55, 3), *(range(65, 160, 3) if serves else ())):
+        lab.fetches([at], ID_1 if at < 60 else ID_2, talk=other)
+    reader = greet(lab.talk(client_id="app", host="10.0.0.7", **NEVER_CLOSED | facts), 1)
+    row = {"partitionIndex": 3, "records": None, "abortedTransactions": None}
+    asked = {"topics": [{"topic": "songs", "partitions": [{"partition": 3}]}], "replicaId": -1, "sessionEpoch": -1}
+    for at in (*range(2, 58), 61, *then):
+        answer = {"responses": [{"topic": "songs", "partitions": [{**row, "errorCode": 3 * (at == 61)}]}]}
+        reader.ask(at, "Fetch", 12, asked, answer)
+    for at in range(62, 160, 2):
+        lab.metadata(at, [("songs", ID_2)], brokers=brokers, talk=reader)
+    lab.until = 160
+
+
+def cli010_fires__a_reader_whose_partition_is_not_there_any_more(lab):
+    """sarama and kafka-go ask for metadata on and on."""
+    its_partition_goes(lab)
+
+
+def cli010_near_miss__a_reader_whose_partition_comes_back(lab):
+    its_partition_goes(lab, then=range(80, 150))
+
+
+def cli010_near_miss__a_reader_whose_topic_serves_none_any_more(lab):
+    its_partition_goes(lab, serves=False)
+
+
+def cli010_cannot_know__a_reader_whose_partition_is_not_there_may_read_another(lab):
+    its_partition_goes(lab, unseen_request_bytes=300)
 
 
 def polls(lab, times, until=400):

@@ -32,9 +32,10 @@ def claims(batch: Batch) -> Iterator[Rows]:
     for api in (JOIN, CLASSIC, *BY_ID):
         if answers := batch.lines(api, "response"):
             group, known = answers.other_column("group_id")
-            yield answers.states("entry", ["@who", group, f"={api}"], known, error=answers["error_code"])
+            limit = {"rebalance_timeout_ms": patience_ms(answers)} if api == JOIN else {}
+            yield answers.states("entry", ["@who", group, f"={api}"], known, peak=limit, error=answers["error_code"])
     if joined := batch.lines(JOIN, "response"):
-        limit_ms = np.maximum(joined.other("rebalance_timeout_ms", -1), joined.other("session_timeout_ms", -1))
+        limit_ms = patience_ms(joined)
         led = {"members": (joined.ts_ns, listed_in(joined))}
         yield of_members(joined, "member_id", {"rebalance_timeout_ms": limit_ms}, tally=joined.slots, latest=led)
     if alive := batch.lines(CLASSIC, "response"):
@@ -49,6 +50,11 @@ def claims(batch: Batch) -> Iterator[Rows]:
             yield left(alive, epoch == LEAVES)
     if gone := batch.lines("LeaveGroup", "response"):
         yield left(gone, np.ones(len(gone), np.bool_))
+
+
+def patience_ms(joined: Lines) -> Ints:
+    """How long a member has to join again, as it states; -1 where its request was not captured."""
+    return np.maximum(joined.other("rebalance_timeout_ms", -1), joined.other("session_timeout_ms", -1))
 
 
 def listed_in(joined: Lines) -> Ints:
