@@ -2,7 +2,8 @@
 
 Rule: who leaves while it reads was stopped, and closes its connections. It counts if it did nothing for a while before,
 or if the connection over which it left stays open, and its client asks for nothing more: its process lives on. So does
-the worker of a Connect task that failed.
+the worker of a Connect task that failed. A library that reads no further ahead than it handles, and leaves at the
+records that it asked for first, cannot handle them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,7 +13,7 @@ from wirecheck.decode.peer import Peer
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.failed_tasks import Task, failed_tasks
 from wirecheck.judge.checks.last_answers import OF_WORK, is_open
-from wirecheck.judge.checks.progress import Log, Times, greatest, last_leave, log_of, longest_gap
+from wirecheck.judge.checks.progress import Log, Times, greatest, last_leave, log_of, longest_gap, readers
 from wirecheck.judge.checks.shapes import clock, gathered, resting_on
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.outcomes import SLOT_NS
@@ -34,11 +35,19 @@ def left_while_records_waited(subject: Subject, group: Group, context: CheckCont
         since = clock(max(one.acted_ns for one in waiting))
         how = {"did": f"committed nothing from {since}", "since": since}
         yield left_behind(reads, waiting[0].left, sum(one.records for one in waiting), how, log)
+    firsts: dict[str, list[Behind]] = {}
+    for partition in sorted(log.of("position")):
+        for group_id, one in left_at_its_first_records(log, partition):
+            firsts.setdefault(group_id, []).append(one)
+    for reads, waiting in sorted(firsts.items()):
+        if reads not in found:
+            how = {"did": "committed none of its first records"}
+            yield left_behind(reads, waiting[0].left, sum(one.records for one in waiting), how, log)
     tasks: dict[str, list[Task]] = {}
     for one_task in (task for partition in sorted(log.of("position")) for task in failed_tasks(log, partition)):
         tasks.setdefault(one_task.reads, []).append(one_task)
     for reads, ended in sorted(tasks.items()):
-        if reads not in found:
+        if reads not in found and reads not in firsts:
             how = {"did": "ended, its Connect worker did not", "task": "yes"}
             yield left_behind(reads, ended[0].left, sum(task.records for task in ended), how, log)
 
@@ -77,6 +86,28 @@ def behind(log: Log, partition: int, done: list[Claim]) -> Behind | None:
     waited = greatest(end, slot - 1) > offset and (slow or stays(last, log))
     grows = end[-1][0] - slot >= least and greatest(end) > greatest(end, slot)
     return Behind(greatest(end) - offset, acted_ns, last) if waited and grows else None
+
+
+def left_at_its_first_records(log: Log, partition: int) -> Iterator[tuple[str, Behind]]:
+    """Groups that never committed, whose last member asked for one offset of a partition alone, where records waited,
+    and left: it could not handle the first ones. It joined within the capture, and no other came for long.
+    """
+    end, least = log.end(partition), log.context.settings.stuck_s * SECOND_NS // SLOT_NS
+    for one in readers(log.current("position", partition)) if end and log.brokers else ():
+        (first_ns, offset), (asked_ns, last) = one.first, one.last
+        waited = greatest(end, asked_ns // SLOT_NS - 1) > offset
+        if last != offset or {at for _, at in one.times} != {offset} or not waited:
+            continue
+        mine = log.context.by("client_id", "member", log.group, "host", one.host).get((one.client_id,), ())
+        for reads in sorted({claim["group"] for claim in mine if "rebalance_timeout_ms" in claim.peak}):
+            left = last_leave(reads, log.context, log.group)
+            if left is None or (left["client_id"], left["host"]) != one.who or left.last.ts_ns < asked_ns:
+                continue
+            slot = left.last.ts_ns // SLOT_NS
+            grows = end[-1][0] - slot >= least and greatest(end) > greatest(end, slot)
+            commits = any(claim["group"] == reads for claim in log.every("committed"))
+            if grows and not commits and log.whole(one.who, first_ns):
+                yield reads, Behind(greatest(end) - offset, left.last.ts_ns, left)
 
 
 def stays(left: Claim, log: Log) -> bool:

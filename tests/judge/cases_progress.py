@@ -850,6 +850,50 @@ def grp011_near_miss__another_member_comes(lab):
     process(lab, 60, 2, until=110)
 
 
+def cannot_handle_its_first_records(lab, steps=((11.2, 3, 11),), *, begun=11, until=90, **facts):
+    """A library that reads no further ahead than it handles, as KafkaJS: at what it cannot handle, it leaves."""
+    lists_songs(lab, until)
+    grows(lab, until)
+    talk = process(lab, begun, 1)
+    talk.facts |= facts
+    fetches(lab, steps, talk=talk)
+    leaves(talk, begun + 4)
+    lab.until = until
+
+
+def grp011_fires__at_the_first_records_that_it_got(lab):
+    """Without the codec that its topic needs."""
+    cannot_handle_its_first_records(lab)
+
+
+def grp011_near_miss__asked_for_more_after_the_first_records(lab):
+    """A cache that is filled, and commits nothing."""
+    cannot_handle_its_first_records(lab, [(11.2, 3, 11), (12, 11, 12)])
+
+
+def grp011_near_miss__committed_its_first_records(lab):
+    """A console that prints one message."""
+    cannot_handle_its_first_records(lab)
+    commits(lab, [13], [4])
+
+
+def grp011_near_miss__found_no_records_and_left(lab):
+    cannot_handle_its_first_records(lab, [(11.2, 11, 11)])
+
+
+def grp011_near_miss__others_come_after_its_first_records(lab):
+    cannot_handle_its_first_records(lab)
+    process(lab, 30, 2, until=80)
+
+
+def grp011_cannot_know__what_it_read_after_its_first_records(lab):
+    cannot_handle_its_first_records(lab, unseen_request_bytes=300)
+
+
+def grp011_cannot_know__the_capture_ends_at_its_first_records(lab):
+    cannot_handle_its_first_records(lab, until=30)
+
+
 def grp011_near_miss__nothing_waits(lab):
     """A job that has read all, and waited for more."""
     lists_songs(lab, 120)
