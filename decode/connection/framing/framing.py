@@ -228,7 +228,9 @@ def _look_into_request(shared: Shared, connection: Connection, direction: Direct
     if verdict <= recognise.WAIT:
         return True, (ACKS_UNKNOWN if key == recognise.PRODUCE else 0)
     renamed = direction.client_hash >= 0 and direction.messages >= recognise.KNOWN_BY and verdict == recognise.DOUBT
-    if client != recognise.NO_CLIENT and not signs_in(key, direction.correlation, client) and not renamed:
+    unnamed = direction.client_hash < 0 and client != recognise.NULL_CLIENT  # it may end as it signs in
+    signs = signs_in(key, direction.correlation, client) and not unnamed
+    if client != recognise.NO_CLIENT and not signs and not renamed:
         direction.client_hash = client  # not one that only overwritten bytes name: the others are found by it
     if key == recognise.PRODUCE:
         acks, _ = produce_acks(shared.known, data, header)

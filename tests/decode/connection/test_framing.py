@@ -22,6 +22,7 @@ from tests.decode.connection.conversations import (
 )
 from tests.traffic import Talk
 from wirecheck.decode.connection.follower import Limits
+from wirecheck.decode.connection.framing.recognise import hash_of_client
 
 USUAL = Limits()
 
@@ -364,6 +365,16 @@ def test_a_strange_client_that_signs_in_by_tokens_is_read_behind_them():
     results = follow(talk.segments)
     assert answered(results) == [1, 2]
     assert only(results).sasl == "PLAIN"
+
+
+@pytest.mark.parametrize("name", ["app", None])
+def test_a_connection_that_ends_as_it_signs_in_is_that_of_the_client_which_it_names(name):
+    """Java's authenticator takes its ids from the end (KIP-368), and may be the only one that asks."""
+    talk, first = Talk().open(), 2**31 - 8
+    talk.request(request(API_VERSIONS, 0, first, b"", client=name)).response(response(first, bytes(300)))
+    talk.request(request(HANDSHAKE, 1, first + 1, struct.pack(">h", 5) + b"PLAIN", client=name)).close()
+    connection = only(follow(talk.segments))
+    assert connection.client_hash == (hash_of_client(b"app", 3)[0] if name else -1)
 
 
 def test_an_answer_of_which_the_id_was_left_out_confirms_nothing():
