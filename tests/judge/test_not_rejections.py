@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
+import pytest
+
+from tests.judge.lab import B1, Lab
 from wirecheck.decode import schemas
-from wirecheck.decode.api_names import keys, name_of, names
+from wirecheck.decode.api_names import key_of, keys, name_of, names
 from wirecheck.decode.show.message_summary import columns
 from wirecheck.decode.wire import RESPONSE, known
 from wirecheck.judge import not_rejections as module
@@ -74,3 +77,97 @@ def test_every_error_code_of_a_part_counts_for_what_came_of_its_request():
         if column.table
     }
     assert {(api, name) for api, name in codes if name not in ERROR_CODES} == BESIDE
+
+
+OF_EACH = {
+    "MEMBER_ID_REQUIRED": "JoinGroup",
+    "REBALANCE_IN_PROGRESS": "OffsetCommit",
+    "UNKNOWN_MEMBER_ID": "OffsetCommit",
+    "ILLEGAL_GENERATION": "OffsetCommit",
+    "FENCED_MEMBER_EPOCH": "ConsumerGroupHeartbeat",
+    "STALE_MEMBER_EPOCH": "OffsetCommit",
+    "UNRELEASED_INSTANCE_ID": "ConsumerGroupHeartbeat",
+    "COORDINATOR_LOAD_IN_PROGRESS": "JoinGroup",
+    "COORDINATOR_NOT_AVAILABLE": "FindCoordinator",
+    "NOT_COORDINATOR": "OffsetCommit",
+    "CONCURRENT_TRANSACTIONS": "InitProducerId",
+    "FETCH_SESSION_ID_NOT_FOUND": "Fetch",
+    "INVALID_FETCH_SESSION_EPOCH": "Fetch",
+    "FETCH_SESSION_TOPIC_ID_ERROR": "Fetch",
+    "SHARE_SESSION_NOT_FOUND": "ShareFetch",
+    "INVALID_SHARE_SESSION_EPOCH": "ShareFetch",
+    "INVALID_RECORD_STATE": "ShareFetch",
+    "ELECTION_NOT_NEEDED": "ElectLeaders",
+    "TOPIC_ALREADY_EXISTS": "CreateTopics",
+    "NO_REASSIGNMENT_IN_PROGRESS": "AlterPartitionReassignments",
+    "RESOURCE_NOT_FOUND": "DescribeUserScramCredentials",
+    "TRANSACTIONAL_ID_NOT_FOUND": "DescribeTransactions",
+    "SECURITY_DISABLED": "DescribeAcls",
+    "DELEGATION_TOKEN_AUTH_DISABLED": "DescribeDelegationToken",
+}
+"""An API that is answered so, where the table has all."""
+SONGS, ORDERS = {"name": "songs"}, {"topic": "songs"}
+ANSWERS = {
+    "OffsetCommit": (8, lambda e: {"topics": [{**SONGS, "partitions": [{"partitionIndex": 0, "errorCode": e}]}]}),
+    "OffsetFetch": (7, lambda e: {"errorCode": e}),
+    "OffsetDelete": (0, lambda e: {"errorCode": e}),
+    "FindCoordinator": (3, lambda e: {"errorCode": e, "nodeId": -1, "host": "", "port": -1}),
+    "ShareFetch": (1, lambda e: {"errorCode": e}),
+    "ShareAcknowledge": (1, lambda e: {"errorCode": e}),
+    "ElectLeaders": (2, lambda e: {"replicaElectionResults": [{**ORDERS, "partitionResult": [{"errorCode": e}]}]}),
+    "CreateTopics": (5, lambda e: {"topics": [{**SONGS, "errorCode": e, "configs": []}]}),
+    "CreatePartitions": (3, lambda e: {"results": [{**SONGS, "errorCode": e}]}),
+    "DeleteTopics": (5, lambda e: {"responses": [{**SONGS, "errorCode": e}]}),
+    "Metadata": (9, lambda e: {"topics": [{**SONGS, "errorCode": e}]}),
+    "DescribeConfigs": (4, lambda e: {"results": [{"errorCode": e, "resourceType": 2, "resourceName": "songs"}]}),
+    "DescribeTopicPartitions": (0, lambda e: {"topics": [{**SONGS, "errorCode": e}], "nextCursor": None}),
+    "AlterPartitionReassignments": (
+        0, lambda e: {"responses": [{**SONGS, "partitions": [{"partitionIndex": 0, "errorCode": e}]}]},
+    ),
+    "DescribeUserScramCredentials": (0, lambda e: {"results": [{"user": "bob", "errorCode": e}]}),
+    "DescribeTransactions": (0, lambda e: {"transactionStates": [{"transactionalId": "t", "errorCode": e}]}),
+    "DescribeGroups": (5, lambda e: {"groups": [{"groupId": "g", "errorCode": e}]}),
+    "ConsumerGroupDescribe": (0, lambda e: {"groups": [{"groupId": "g", "errorCode": e}]}),
+    "ShareGroupDescribe": (1, lambda e: {"groups": [{"groupId": "g", "errorCode": e}]}),
+    "StreamsGroupDescribe": (0, lambda e: {"groups": [{"groupId": "g", "errorCode": e}]}),
+    "DeleteGroups": (2, lambda e: {"results": [{"groupId": "g", "errorCode": e}]}),
+    "DescribeShareGroupOffsets": (0, lambda e: {"groups": [{"groupId": "g", "errorCode": e}]}),
+    "ListOffsets": (7, lambda e: {"topics": [{**SONGS, "partitions": [{"partitionIndex": 0, "errorCode": e}]}]}),
+    "OffsetForLeaderEpoch": (4, lambda e: {"topics": [{**ORDERS, "partitions": [{"errorCode": e}]}]}),
+    "Fetch": (12, lambda e: {"errorCode": e}),
+}  # fmt: skip
+"""By API a version, and its response with an error; others have the error on top."""
+ROWS = sorted(not_rejections())
+SINCE, EVERY_S, UNTIL = 5, 3, 305
+UNRELATED = "EndTxn"
+"""By which no client works on."""
+CODE_OF = {error.name: code for code, error in schemas.errors().items()}
+
+
+def state_of(api, error, by):
+    """Of the API of a client that is answered so each 3 s for 5 minutes; `by`: what it is granted between."""
+    lab = Lab()
+    lab.metadata(0, brokers={B1: 1})
+    talk = lab.talk(B1, "app", "10.0.0.7")
+    code = CODE_OF["GROUP_AUTHORIZATION_FAILED" if error == EVERY else error]
+    for at in range(SINCE, UNTIL, EVERY_S):
+        asks(talk, at, api, code)
+        if by is not None:
+            asks(talk, at + 1, by, 0)
+    lab.until = UNTIL
+    return next(row["state"] for row in lab.judge()["activities"].values() if row["api"] == api)
+
+
+def asks(talk, at, api, code):
+    version, answer = ANSWERS.get(api, (int(known()[key_of(api)][1]), lambda error: {"errorCode": error}))
+    talk.ask(at, api, version, {}, answer(code))
+
+
+@pytest.mark.parametrize(("place", "error"), ROWS, ids=lambda part: part)
+def test_each_line_counts_where_its_client_does_not_work_on_and_not_where_it_does(place, error):
+    rule, api = not_rejections()[place, error], OF_EACH[error] if place == EVERY else place
+    by = next(iter(sorted(rule.works_on_by - {EVERY})), api)
+    assert state_of(api, error, by) == "working"
+    ends_nowhere = EVERY not in rule.works_on_by
+    assert (state_of(api, error, None) == "stalled") is ends_nowhere
+    assert (state_of(api, error, UNRELATED) == "stalled") is ends_nowhere
