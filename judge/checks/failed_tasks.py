@@ -4,7 +4,7 @@ Rule: a task that fails leaves its group and closes its connections at once, as 
 stops a task on purpose is known to the workers first: they join their own group again when a connector is created,
 changed, deleted or stopped (KIP-415, KIP-875), or when a worker leaves. The task leaves when it has written what it
 has, which may take long: it asks for nothing meanwhile. A task that fails at its first records leaves within seconds of
-such a join, so that one counts which began no sooner. A worker that is stopped leaves its own group, and is silent
+such a join, so that one counts after which it began. A worker that is stopped leaves its own group, and is silent
 until it is started again.
 """
 
@@ -58,7 +58,7 @@ def failed(one: Reader, reads: str, last: Claim, log: Log) -> bool:
     members = (c for c in of_group("member", reads, log.group, context) if (c["client_id"], c["host"]) == one.who)
     began_ns = max((claim.first.ts_ns for claim in members), default=0)
     since_ns = min(left_ns - REARRANGED_NS, max(began_ns, fetched_last_ns(one, context)))
-    joins = left_ns - began_ns > REARRANGED_NS and asks_for(JOIN, worker, since_ns, left_ns)
+    joins = asks_for(JOIN, worker, since_ns if left_ns - began_ns > REARRANGED_NS else began_ns, left_ns)
     if joins or asks_for(LEAVE, worker, left_ns - REARRANGED_NS, left_ns):
         return False
     who = ("client", one.client_id or "", one.host)

@@ -2,8 +2,9 @@
 
 Rule: who leaves while it reads was stopped, and closes its connections. It counts if it did nothing for a while before,
 or if the connection over which it left stays open, and its client asks for nothing more: its process lives on. So does
-the worker of a Connect task that failed. A library that reads no further ahead than it handles, and leaves at the
-records that it asked for first, cannot handle them.
+the worker of a Connect task that failed. A library that reads no further ahead than it handles, and leaves within
+seconds of the records that it asked for first, cannot handle them. Who takes a sample reads another partition, or the
+same records with another group.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,15 +12,28 @@ from typing import Any, NamedTuple
 
 from wirecheck.decode.peer import Peer
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.failed_tasks import Task, failed_tasks
+from wirecheck.judge.checks.failed_tasks import TASK, Task, failed_tasks
 from wirecheck.judge.checks.last_answers import OF_WORK, is_open
-from wirecheck.judge.checks.progress import Log, Times, greatest, last_leave, log_of, longest_gap, readers
+from wirecheck.judge.checks.progress import (
+    Log,
+    Reader,
+    Times,
+    Who,
+    greatest,
+    last_leave,
+    log_of,
+    longest_gap,
+    readers,
+)
+from wirecheck.judge.checks.rereads import holds
 from wirecheck.judge.checks.shapes import clock, gathered, resting_on
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.outcomes import SLOT_NS
 from wirecheck.judge.results.finding import Evidence, Number
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topology.clusters import Group
+
+COMMITS = frozenset({"OffsetCommit", "TxnOffsetCommit"})
 
 
 def left_while_records_waited(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -35,10 +49,7 @@ def left_while_records_waited(subject: Subject, group: Group, context: CheckCont
         since = clock(max(one.acted_ns for one in waiting))
         how = {"did": f"committed nothing from {since}", "since": since}
         yield left_behind(reads, waiting[0].left, sum(one.records for one in waiting), how, log)
-    firsts: dict[str, list[Behind]] = {}
-    for partition in sorted(log.of("position")):
-        for group_id, one in left_at_its_first_records(log, partition):
-            firsts.setdefault(group_id, []).append(one)
+    firsts = left_at_its_first_records(log)
     for reads, waiting in sorted(firsts.items()):
         if reads not in found:
             how = {"did": "committed none of its first records"}
@@ -88,26 +99,79 @@ def behind(log: Log, partition: int, done: list[Claim]) -> Behind | None:
     return Behind(greatest(end) - offset, acted_ns, last) if waited and grows else None
 
 
-def left_at_its_first_records(log: Log, partition: int) -> Iterator[tuple[str, Behind]]:
-    """Groups that never committed, whose last member asked for one offset of a partition alone, where records waited,
-    and left: it could not handle the first ones. It joined within the capture, and no other came for long.
+def left_at_its_first_records(log: Log) -> dict[str, list[Behind]]:
+    """By group that never committed what its last member left behind: of each partition it asked for one offset alone,
+    got records, and left at once. It joined within the capture, and no other came for long. Of who is in several groups
+    it is not known which one reads: a probe has a new one each time.
     """
-    end, least = log.end(partition), log.context.settings.stuck_s * SECOND_NS // SLOT_NS
-    for one in readers(log.current("position", partition)) if end and log.brokers else ():
-        (first_ns, offset), (asked_ns, last) = one.first, one.last
-        waited = greatest(end, asked_ns // SLOT_NS - 1) > offset
-        if last != offset or {at for _, at in one.times} != {offset} or not waited:
+    found: dict[str, list[Behind]] = {}
+    every = [
+        (at, one)
+        for at in sorted(log.of("position"))
+        for one in readers(log.current("position", at))
+        if log.context.claims("left", log.group, "client", one.client_id or "", one.host)
+    ]
+    moved = {one.who for _, one in every if len({one.first[1], *(offset for _, offset in one.times)}) > 1}
+    for partition, one in every:
+        if one.who in moved or not waited_for(one, log.end(partition)) or (one.client_id or "").startswith(TASK):
             continue
-        mine = log.context.by("client_id", "member", log.group, "host", one.host).get((one.client_id,), ())
-        for reads in sorted({claim["group"] for claim in mine if "rebalance_timeout_ms" in claim.peak}):
-            left = last_leave(reads, log.context, log.group)
-            if left is None or (left["client_id"], left["host"]) != one.who or left.last.ts_ns < asked_ns:
-                continue
-            slot = left.last.ts_ns // SLOT_NS
-            grows = end[-1][0] - slot >= least and greatest(end) > greatest(end, slot)
-            commits = any(claim["group"] == reads for claim in log.every("committed"))
-            if grows and not commits and log.whole(one.who, first_ns):
-                yield reads, Behind(greatest(end) - offset, left.last.ts_ns, left)
+        groups = {claim["group"] for claim in memberships(one.who, log) if holds(claim, partition, log)}
+        left = left_at_once(min(groups), one, log) if len(groups) == 1 and log.brokers else None
+        if left is not None and grows_on(log, partition, left) and not is_read_for_it(one, left, partition, log):
+            records = greatest(log.end(partition)) - one.first[1]
+            found.setdefault(left["group"], []).append(Behind(records, left.last.ts_ns, left))
+    return found
+
+
+def waited_for(one: Reader, end: Times) -> bool:
+    """Whether records came, and had been there for a while."""
+    came = sum(count for claim in one.claims for count in claim.tally.values())
+    return came > 0 and greatest(end, one.last[0] // SLOT_NS - 1) > one.first[1]
+
+
+def memberships(who: Who, log: Log) -> list[Claim]:
+    """What a client was as a member of groups that it joined within the capture."""
+    every = log.context.by("client_id", "member", log.group, "host", who[1]).get((who[0],), ())
+    return [claim for claim in every if "rebalance_timeout_ms" in claim.peak]
+
+
+def left_at_once(reads: str, one: Reader, log: Log) -> Claim | None:
+    """How the last member of a group left it, if that is this reader, within a slot of its last request, and the group
+    committed nothing: who has its first records in hand for longer may be stopped.
+    """
+    left = last_leave(reads, log.context, log.group)
+    if left is None or (left["client_id"], left["host"]) != one.who:
+        return None
+    at_once = 0 <= left.last.ts_ns - one.last[0] <= SLOT_NS
+    return left if at_once and not commits(reads, one.who, log) and log.whole(one.who, one.first[0]) else None
+
+
+def commits(reads: str, who: Who, log: Log) -> bool:
+    """Whether a group commits anything of the topic, also in transactions, or this client anything at all."""
+    kinds = ("committed", "committed_in_transaction")
+    mine = log.context.claims("activity", log.group, "client", who[0] or "", who[1])
+    return any(claim["api"] in COMMITS for claim in mine) or any(
+        claim["group"] == reads for kind in kinds for claim in log.every(kind)
+    )
+
+
+def grows_on(log: Log, partition: int, left: Claim) -> bool:
+    """Whether the log grows for long enough after a member left."""
+    end, stuck_ns = log.end(partition), log.context.settings.stuck_s * SECOND_NS
+    slot = left.last.ts_ns // SLOT_NS
+    long = end[-1][0] - slot >= stuck_ns // SLOT_NS and log.context.passed(left.last.ts_ns + stuck_ns)
+    return long and greatest(end) > greatest(end, slot)
+
+
+def is_read_for_it(one: Reader, left: Claim, partition: int, log: Log) -> bool:
+    """Whether a client without a group began at the same offset meanwhile, and read on, as the executors of a query of
+    Spark do after its driver has joined.
+    """
+    (_, offset), (asked_ns, _) = one.first, one.last
+    times = range(asked_ns, left.last.ts_ns + 1)
+    every = readers(log.current("position", partition))
+    others = (other for other in every if other.first[1] == offset and other.first[0] in times)
+    return any(greatest(other.times) > offset and not memberships(other.who, log) for other in others)
 
 
 def stays(left: Claim, log: Log) -> bool:

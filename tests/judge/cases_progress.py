@@ -850,14 +850,16 @@ def grp011_near_miss__another_member_comes(lab):
     process(lab, 60, 2, until=110)
 
 
-def cannot_handle_its_first_records(lab, steps=((11.2, 3, 11),), *, begun=11, until=90, **facts):
+def cannot_handle_its_first_records(
+    lab, steps=((11.2, 3, 11),), *, leaves_at=15, until=90, topics=(("songs", (0,)),), version=13, **facts
+):
     """A library that reads no further ahead than it handles, as KafkaJS: at what it cannot handle, it leaves."""
     lists_songs(lab, until)
     grows(lab, until)
-    talk = process(lab, begun, 1)
+    talk = process(lab, 11, 1, topics=topics)
     talk.facts |= facts
-    fetches(lab, steps, talk=talk)
-    leaves(talk, begun + 4)
+    fetches(lab, steps, ID_1 if version >= 13 else "songs", talk=talk, version=version)
+    leaves(talk, leaves_at)
     lab.until = until
 
 
@@ -884,6 +886,83 @@ def grp011_near_miss__found_no_records_and_left(lab):
 def grp011_near_miss__others_come_after_its_first_records(lab):
     cannot_handle_its_first_records(lab)
     process(lab, 30, 2, until=80)
+
+
+def grp011_near_miss__another_partition_goes_on_beside_its_first_records(lab):
+    """A sample: it commits nothing."""
+    cannot_handle_its_first_records(lab, topics=(("songs", (0, 1)),))
+    fetches(lab, [(11.3, 3, 11), (12, 11, 12)], partition=1)
+
+
+def grp011_near_miss__its_first_records_by_name_and_the_next_by_id(lab):
+    """A broker is upgraded meanwhile."""
+    cannot_handle_its_first_records(lab, version=12)
+    grows(lab, 90, "songs", version=12)
+    fetches(lab, [(12, 11, 12), (13, 12, 13)])
+
+
+def grp011_near_miss__a_glance_without_a_group_beside_a_group_of_another_topic(lab):
+    """Of two processes that have their library's ID."""
+    cannot_handle_its_first_records(lab, topics=(("orders", (0,)),))
+
+
+def grp011_near_miss__its_first_records_are_committed_in_a_transaction(lab):
+    cannot_handle_its_first_records(lab)
+    rows = [{"partitionIndex": 0, "committedOffset": 5}]
+    asked = {**READER, "groupId": "g", "topics": [{"name": "songs", "partitions": rows}]}
+    answer = {"topics": [{"name": "songs", "partitions": [{"partitionIndex": 0}]}]}
+    lab.talk(client_id="writer", host="10.0.0.7").ask(12, "TxnOffsetCommit", 3, asked, answer)
+
+
+def grp011_near_miss__it_commits_another_topic_than_that_of_its_first_records(lab):
+    """The first answers are full of orders, of which many wait."""
+    cannot_handle_its_first_records(lab, topics=(("orders", (0,)), ("songs", (0,))))
+    rows = [{"partitionIndex": 0, "committedOffset": 5}]
+    asked = {**READER, "groupId": "g", "topics": [{"name": "orders", "partitions": rows}]}
+    answer = {"topics": [{"name": "orders", "partitions": [{"partitionIndex": 0}]}]}
+    lab.talk(client_id="reader", host="10.0.0.7").ask(12, "OffsetCommit", 8, asked, answer)
+
+
+def grp011_near_miss__its_first_records_do_not_come(lab):
+    """The leader moves as it begins."""
+    cannot_handle_its_first_records(lab, [(11.2, 3, 11, 6), (12.2, 3, 11, 6)])
+
+
+def grp011_near_miss__it_is_stopped_with_its_first_records_in_hand(lab):
+    cannot_handle_its_first_records(lab, leaves_at=42, until=120)
+
+
+def grp011_near_miss__another_client_reads_its_first_records_for_it(lab):
+    """The driver of a batch query of Spark joins, its executors read by assignment."""
+    cannot_handle_its_first_records(lab)
+    fetches(lab, [(12, 3, 12), (13, 12, 13)], client_id="executor", host="10.0.0.9")
+
+
+def reads_the_first_records(lab, groups, every=20):
+    """And leaves within two seconds; `groups`: what it joins, in turn."""
+    until = 40 + every * len(groups)
+    lists_songs(lab, until)
+    grows(lab, until)
+    for number, reads in enumerate(groups):
+        at = 11 + every * number
+        talk = process(lab, at, number, reads=reads)
+        lists_offset(lab, at + 0.3, 0, -2)
+        fetches(lab, [(at + 0.5, 0, at)], talk=talk)
+        gone = [{"memberId": f"m-{number}"}]
+        talk.ask(at + 2, "LeaveGroup", 3, {"groupId": reads, "members": gone}, {"errorCode": 0, "members": gone})
+    lab.until = until
+
+
+def grp011_near_miss__a_probe_that_has_another_group_each_time(lab):
+    reads_the_first_records(lab, ["p-1", "p-2", "p-3"])
+
+
+def grp011_near_miss__a_connector_is_deleted_within_its_first_records(lab):
+    task_leaves(lab, left=14, joins=(8, 13))
+
+
+def grp011_cannot_know__the_capture_ends_28_s_after_its_first_records(lab):
+    cannot_handle_its_first_records(lab, leaves_at=19, until=47)
 
 
 def grp011_cannot_know__what_it_read_after_its_first_records(lab):
