@@ -129,7 +129,7 @@ def groups_of(one: Reader, context: CheckContext, group: Group) -> Iterator[tupl
 
 def reads_for(reads: str, members: list[Claim], again: Again, partition: int, log: Log) -> bool:
     """Whether a group gets no further meanwhile with this partition, which its member reads for it."""
-    if is_another_process(again, log):
+    if is_another_process(again, log) or not lives_meanwhile(members, again):
         return False
     done = [claim for claim in log.current("committed", partition) if claim["group"] == reads]
     commits, restored = log.since_born(done), restored_to(reads, partition, log)
@@ -150,6 +150,13 @@ def reads_for(reads: str, members: list[Claim], again: Again, partition: int, lo
     if any(value != done_to and slot > again.slots[0] for slot, value in commits) or again.offset < before:
         return False
     return again.lasts_ns >= 2 * longest_gap(commits, again.slots[0]) * SLOT_NS
+
+
+def lives_meanwhile(members: list[Claim], again: Again) -> bool:
+    """Whether the reader was a member of the group for long enough of the time: a probe has another group each time."""
+    mine = [one for one in members if (one["client_id"], one["host"]) == again.reader.who]
+    spans = [(one.first.ts_ns // SLOT_NS, max(one.last.ts_ns, one.peak.get("alive", 0)) // SLOT_NS) for one in mine]
+    return sum(any(begun <= slot <= ended for begun, ended in spans) for slot in again.slots) >= SLOTS
 
 
 def is_another_process(again: Again, log: Log) -> bool:

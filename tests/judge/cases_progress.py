@@ -957,6 +957,10 @@ def grp011_near_miss__a_probe_that_has_another_group_each_time(lab):
     reads_the_first_records(lab, ["p-1", "p-2", "p-3"])
 
 
+def grp018_near_miss__a_probe_that_has_another_group_each_time(lab):
+    reads_the_first_records(lab, [f"p-{number}" for number in range(8)])
+
+
 def grp011_near_miss__a_connector_is_deleted_within_its_first_records(lab):
     task_leaves(lab, left=14, joins=(8, 13))
 
