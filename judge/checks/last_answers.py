@@ -74,8 +74,8 @@ LOGINS = frozenset({"SaslHandshake", "SaslAuthenticate"})
 """A library opens connections, and logs in again, without its application."""
 OFFSETS = frozenset({"OffsetFetch", "ListOffsets"})
 JOINS, LEAVES = "JoinGroup", "LeaveGroup"
-AT_A_POLL = frozenset({JOINS, "SyncGroup", "Heartbeat"})
-"""After errors of these a member joins again when its application polls."""
+AT_A_POLL = frozenset({JOINS, "SyncGroup", "Heartbeat", "OffsetCommit"})
+"""After errors of these a member joins, or commits, again when its application polls."""
 
 
 class Answer(NamedTuple):
@@ -211,11 +211,13 @@ def last_of_retries(subject: Subject, group: Group, context: CheckContext) -> An
     """The last of several errors in a row after which a client should have tried again, at whatever it asked for last:
     it asks for no work for twice as long as it ever paused. What a producer that wrote steadily, or a steady reader,
     does is CLI005's and CLI009's affair, but for a reader whose partition is not there any more, though its topic is:
-    a topic that was created again has fewer, and a library that reads one asks for metadata on and on. Who only asks
+    a topic that was created again has fewer, and a library that reads one asks for metadata on and on. One that reads
+    ahead may have got that error for records that its application asks for later, or never. Who only asks
     for offsets may be an exporter, at its own pace; who read seldom reads again when its application polls. A member
     that leaves has ended its work.
     """
-    every = [claim for claim in context.claims("activity", group, *subject) if claim["api"] in OF_WORK - LOGINS]
+    asks = context.claims("activity", group, *subject)
+    every = [claim for claim in asks if claim["api"] in OF_WORK - LOGINS]
     end = max(latest(every).values(), key=lambda answer: (answer.ts_ns, answer.claim.key), default=None)
     if end is None or end.claim["api"] in OFFSETS or not is_to_be_retried(end):
         return None
@@ -232,6 +234,8 @@ def last_of_retries(subject: Subject, group: Group, context: CheckContext) -> An
     polls_ns = stated_patience_ns(subject, group, context) if api in AT_A_POLL else 0
     idle_ns = end.ts_ns + max(least_s * SECOND_NS, polls_ns, 2 * (longest_pause(every) + 1) * SLOT_NS)
     context.watch()
+    if is_gone and not looks_on(asks, end.ts_ns, idle_ns):
+        return None
     if not lives_on(subject, idle_ns, context) or not serves_others(end, group, context):
         return None
     if api == PRODUCE and any(True for _ in unserved.writer_fell_silent(subject, group, context)):
@@ -239,10 +243,22 @@ def last_of_retries(subject: Subject, group: Group, context: CheckContext) -> An
     return end if seen_everywhere(subject, end.ts_ns, group, context, until_ns=idle_ns) else None
 
 
+def looks_on(asks: Collection[Claim], since_ns: int, until_ns: int) -> bool:
+    """Whether a client asks for metadata again and again meanwhile, and does not administer: a reader looks for its
+    partition. A console, or an exporter, asks so whatever it reads.
+    """
+    runs = (run for claim in asks if claim["api"] == METADATA for run in claim.outcomes.runs())
+    looks = sum(run.count for run in runs if since_ns < run.first_ns and run.last_ns <= until_ns)
+    return looks >= SEVERAL and not administers(asks)
+
+
 def stated_patience_ns(subject: Subject, group: Group, context: CheckContext) -> int:
-    """How long an application may do without a poll, by which it joins again (max.poll.interval.ms); 0 if not known."""
+    """How long an application may do without a poll, by which it joins again (max.poll.interval.ms): of one that joined
+    before the capture the default.
+    """
     joins = (one for one in context.claims("entry", group, *subject) if one["api"] == JOINS)
-    return max((int(one.peak.get("rebalance_timeout_ms", 0)) for one in joins), default=0) * MILLISECOND_NS
+    stated = [limit_ms for one in joins if (limit_ms := int(one.peak.get("rebalance_timeout_ms", -1))) >= 0]
+    return max(stated) * MILLISECOND_NS if stated else context.settings.client_grace_s * SECOND_NS
 
 
 def on_one_connection(asked: Outcomes) -> int:

@@ -1399,6 +1399,37 @@ def cli010_near_miss__sent_away_by_its_coordinator_before_its_next_poll(lab):
     is_sent_away(lab, polls_ms=300_000)
 
 
+def is_forgotten(lab, until, api, version, request, response):
+    """A member that joined before the capture; its coordinator moved, and it connected to it again."""
+    times, found = (4, 5, 6, 7), {"coordinators": [{"key": "g", "nodeId": 1, "host": "10.0.0.1", "port": 9092}]}
+    asked = [(at, api, version, request, response) for at in times]
+    asked += [(at + 0.2, "FindCoordinator", 4, {"keyType": 0, "coordinatorKeys": ["g"]}, found) for at in times]
+    finds_its_coordinator(lab, sorted(asked, key=lambda one: one[0]), **NEVER_CLOSED)
+    other = lab.talk(client_id="other", host="10.0.0.8")
+    for at in range(120, until, 20):
+        lab.metadata(at, brokers={B1: 1, B2: 2}, talk=other)
+    lab.until = until
+
+
+BEATS = "Heartbeat", 4, {"groupId": "g", "memberId": "m"}, {"errorCode": 16}
+
+
+def cli010_fires__forgotten_and_past_five_minutes(lab):
+    is_forgotten(lab, 400, *BEATS)
+
+
+def cli010_near_miss__forgotten_and_its_application_polls_in_five_minutes(lab):
+    """By default; what it stated was not captured."""
+    is_forgotten(lab, 250, *BEATS)
+
+
+def cli010_near_miss__commits_in_the_background_are_rejected_until_its_next_poll(lab):
+    rows = [{"partitionIndex": 0, "committedOffset": 5}]
+    asked = {"groupId": "g", "memberId": "m", "topics": [{"name": "songs", "partitions": rows}]}
+    answer = {"topics": [{"name": "songs", "partitions": [{"partitionIndex": 0, "errorCode": 16}]}]}
+    is_forgotten(lab, 250, "OffsetCommit", 8, asked, answer)
+
+
 def cli010_near_miss__several_processes_are_forgotten_at_once(lab):
     """Members of one ID, as a library's own: each joins again when it has worked on what it read."""
     finds_its_coordinator(lab, JOINS, **NEVER_CLOSED)
@@ -1421,8 +1452,10 @@ def cli010_near_miss__lost_with_its_host(lab):
         write(talk, at)
 
 
-def its_partition_goes(lab, then=(), *, serves=True, **facts):
-    """A reader of partition 3 without a group; the topic is created again, with fewer partitions."""
+def its_partition_goes(lab, then=(), *, serves=True, looks=range(62, 160, 2), **facts):
+    """A reader of partition 3 without a group; the topic is created again, with fewer partitions; `looks`: when it asks
+    for metadata.
+    """
     brokers = {B1: 1}
     other = lab.talk(client_id="other", host="10.0.0.8")
     for at in range(0, 160, 10):
@@ -1435,14 +1468,31 @@ def its_partition_goes(lab, then=(), *, serves=True, **facts):
     for at in (*range(2, 58), 61, *then):
         answer = {"responses": [{"topic": "songs", "partitions": [{**row, "errorCode": 3 * (at == 61)}]}]}
         reader.ask(at, "Fetch", 12, asked, answer)
-    for at in range(62, 160, 2):
+    for at in looks:
         lab.metadata(at, [("songs", ID_2)], brokers=brokers, talk=reader)
     lab.until = 160
+    return reader
 
 
 def cli010_fires__a_reader_whose_partition_is_not_there_any_more(lab):
     """sarama and kafka-go ask for metadata on and on."""
     its_partition_goes(lab)
+
+
+def cli010_fires__a_reader_whose_partition_is_not_there_looks_each_10_s(lab):
+    its_partition_goes(lab, looks=range(62, 160, 10))
+
+
+def cli010_near_miss__what_a_reader_had_asked_for_ahead_is_not_there(lab):
+    """Its application works on its last records, is paused, or has all that it needs; its library looks once."""
+    its_partition_goes(lab, looks=(62, 150))
+
+
+def cli010_near_miss__a_console_that_is_no_longer_asked_to_read(lab):
+    """Its page is closed; it asks for metadata and configurations on and on."""
+    talk = its_partition_goes(lab, looks=range(62, 160, 5))
+    for at in range(63, 160, 5):
+        talk.ask(at, "DescribeConfigs", 4, {"resources": []}, {"results": []})
 
 
 def cli010_near_miss__a_reader_whose_partition_comes_back(lab):
