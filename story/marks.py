@@ -38,11 +38,17 @@ AWAY = "agent_away_seconds"
 """The measure of times in which an agent was not there."""
 GREETING = "versions"
 """The step that any server grants to anybody."""
-METADATA, NO_SUCH_TOPIC = "Metadata", ("UNKNOWN_TOPIC_OR_PARTITION",)
-FIRST = frozenset({"ApiVersions", "SaslHandshake", METADATA})
+FIRST = frozenset({"ApiVersions", "SaslHandshake", "Metadata"})
 """What a client asks for on its first connection, before all else."""
+NOT_THERE = "UNKNOWN_TOPIC_OR_PARTITION"
+SAYS_SO = {
+    "Metadata": {NOT_THERE, "LEADER_NOT_AVAILABLE"},
+    "ListOffsets": {NOT_THERE},
+    "FindCoordinator": {"COORDINATOR_NOT_AVAILABLE"},
+}
+"""By API what an answer says of what a client asks for: that it is not there, or not yet."""
 AGAIN = 3
-"""Who needs a topic that is not there asks for it so often at least: no library gives up sooner."""
+"""Who needs what is not there asks for it so often at least: no library gives up sooner."""
 NO_WORK = BEFORE_WORK | {"DescribeCluster", "InitProducerId"}
 """What is granted to who may do nothing else."""
 STATES = (STALLED, IN_PART, SKIPPED, FAILING, IN_DOUBT, NOT_CAPTURED, ELSEWHERE, LOST, LEFT, WORKING)
@@ -175,16 +181,16 @@ def moved_away(every: Iterable[Activity]) -> list[Activity]:
     return needed if needed and all(one.state == ELSEWHERE for one in needed) else []
 
 
-def is_seen_from_its_start(every: Iterable[Activity]) -> bool:
-    """Whether a client asked for something that comes first on its first connection: if not, that began before the
-    capture, and what the client was granted until then is not known.
+def is_seen_from_its_start(every: Collection[Activity]) -> bool:
+    """Whether a client asked first for what comes first on its first connection: if not, that began before the capture,
+    and what the client was granted until then is not known. Later ones begin so, too.
     """
-    return any(one.api in FIRST for one in every)
+    return any(one.api in FIRST for one in every if one.first_ns == min(each.first_ns for each in every))
 
 
 def only_looked(one: Activity, gone: Collection[Key]) -> bool:
-    """Whether it was answered that there is no such topic, and left: who needs the topic asks again, or stays."""
-    looked = one.api == METADATA and one.errors == NO_SUCH_TOPIC and one.rejected == one.requests < AGAIN
+    """Whether it was answered that there is no such thing, and left: who needs it asks again, or stays."""
+    looked = {*one.errors} <= SAYS_SO.get(one.api, set()) and one.rejected == one.requests < AGAIN
     return looked and (one.client_id, one.address) in gone
 
 

@@ -160,6 +160,36 @@ def test_who_began_before_the_capture_may_have_been_granted_work_by_then():
     assert one.work.state == "failing", "so long, it is"
 
 
+def test_a_later_connection_begins_as_the_first_one_did():
+    """Its write was rejected before, on a connection from before the capture."""
+    (app,) = result("working").clients
+    app = replace(app, address="127.0.0.1", closed_ns=12, closed_by="client")
+    denied = replace(activity("Produce", "writes", 0, 1), errors=("NOT_LEADER_OR_FOLLOWER",))
+    greets = activity("ApiVersions", "versions", 1, 0)
+    (one,) = with_states((app,), (denied, replace(greets, first_ns=denied.first_ns + 1)), (), ())
+    assert one.work == ClientState("left", 12, "")
+    (one,) = with_states((app,), (replace(denied, first_ns=greets.first_ns + 1), greets), (), ())
+    assert one.work.state == "failing"
+
+
+@pytest.mark.parametrize(
+    ("api", "error", "work"),
+    [
+        ("ListOffsets", "UNKNOWN_TOPIC_OR_PARTITION", "left"),
+        ("Metadata", "LEADER_NOT_AVAILABLE", "left"),
+        ("FindCoordinator", "COORDINATOR_NOT_AVAILABLE", "left"),
+        ("ListOffsets", "TOPIC_AUTHORIZATION_FAILED", "failing"),
+        ("JoinGroup", "MEMBER_ID_REQUIRED", "failing"),
+    ],
+)
+def test_who_is_answered_once_that_it_is_not_there_or_not_yet_has_its_answer(api, error, work):
+    (app,) = result("working").clients
+    app = replace(app, address="127.0.0.1", closed_ns=12, closed_by="client")
+    looks = replace(activity(api, "metadata", 0, 1), errors=(error,))
+    (one,) = with_states((app,), (activity("ApiVersions", "versions", 1, 0), looks), (), ())
+    assert (one.work.state, one.work.how if work == "left" else "") == (work, "")
+
+
 def test_who_asks_whether_a_topic_is_there_has_its_answer():
     (app,) = result("working").clients
     app = replace(app, address="127.0.0.1", closed_ns=12, closed_by="client")
