@@ -393,7 +393,8 @@ def of_controller(accepted: Claim) -> tuple[str, int, Sighting]:
 
 def contradictions(claims: dict[str, list[Claim]]) -> Iterator[tuple[int, tuple[str, str], tuple[str, str]]]:
     """Broker numbers with two endpoints that name a topic by different ids: number, endpoints, ids. Not where one of
-    the ids has another name at the other endpoint: two clusters never make one id, and a proxy renames topics.
+    the ids has another name at the other endpoint: two clusters never make one id, and a proxy renames topics. Nor
+    where one endpoint has both by other names: they are topics of one cluster, which a proxy shows to its tenants.
     """
     names: dict[str, dict[str, set[str]]] = {}
     for claim in claims["names"]:
@@ -415,8 +416,20 @@ def contradictions(claims: dict[str, list[Claim]]) -> Iterator[tuple[int, tuple[
                 mine, theirs = names[one][name], names[other][name]
                 if (mine - theirs) & others or (theirs - mine) & ours:
                     continue
-                yield from ((number, (one, other), (a, b)) for a in sorted(mine - theirs) for b in sorted(theirs))
-                yield from ((number, (one, other), (a, b)) for a in sorted(mine) for b in sorted(theirs - mine))
+                differ = [
+                    *product(sorted(mine - theirs), sorted(theirs)),
+                    *product(sorted(mine), sorted(theirs - mine)),
+                ]
+                if differ and not any(of_tenants(name, ids, names) for ids in differ):
+                    yield from ((number, (one, other), ids) for ids in differ)
+
+
+def of_tenants(name: str, ids: tuple[str, str], names: dict[str, dict[str, set[str]]]) -> bool:
+    """Whether one endpoint has both IDs by other names than this one."""
+    return any(
+        {*ids} <= set[str]().union(*(found for other, found in known.items() if other != name))
+        for known in names.values()
+    )
 
 
 def by_reports(claims: dict[str, list[Claim]], listener: Listener, reports: Reports) -> Iterator[Twins]:

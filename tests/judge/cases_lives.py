@@ -351,6 +351,33 @@ def clu003_near_miss__a_proxy_for_two_tenants(lab):
             lab.metadata(at + 0.1, mine, server=front, brokers={front: 1})
 
 
+def tenants(lab, behind=True):
+    """Two tenants call their one topic alike, each at an address of its own; `behind`: the cluster was captured too."""
+    for at in range(0, 120, 5):
+        if behind:
+            lab.metadata(at, [("a.orders", ID_1), ("b.orders", ID_2)])
+        for port, topic_id in ((9101, ID_1), (9111, ID_2)):
+            front = f"10.0.0.50:{port}"
+            lab.metadata(at + 0.1, [("orders", topic_id)], server=front, brokers={front: 1})
+
+
+def clu003_near_miss__two_tenants_with_one_topic_each(lab):
+    tenants(lab)
+
+
+def clu003_fires__two_addresses_without_what_is_behind(lab):
+    """As two tenants of a proxy would look, and as two clusters would: the finding has both readings."""
+    tenants(lab, behind=False)
+
+
+def clu003_fires__beside_an_address_that_renames(lab):
+    """Two clusters, and a listener of one of them that calls its topic otherwise."""
+    copies(lab)
+    for at in range(0, 100, 10):
+        for front in ("10.0.9.1:9092", "10.0.9.1:9093"):
+            lab.metadata(at + 2, [("t.orders", ID_1)], server=front, brokers={"10.0.9.1:9092": 1, "10.0.9.1:9093": 2})
+
+
 def tid007_near_miss__a_proxy_that_renames_topics(lab):
     renaming(lab)
 
