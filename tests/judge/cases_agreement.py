@@ -557,6 +557,29 @@ def tid022_near_miss__a_refusal_without_an_id(lab):
     committed_by_id(lab, 100, NO_ID)
 
 
+def replicas_answered(lab, topic_id, error=0):
+    """A leader changes its ISR and assigns directories, and the controller answers."""
+    listed(lab)
+    talk = lab.talk(B3, "1", "10.0.0.1")
+    part, row = {"topicId": ID_1, "partitions": [{}]}, {"topicId": topic_id, "partitions": [{"errorCode": error}]}
+    for at in TIMES:
+        talk.ask(at, "AlterPartition", 2, {"brokerId": 1, "topics": [part]}, {"topics": [row]})
+        asked = {"brokerId": 1, "directories": [{"id": ID_3, "topics": [part]}]}
+        talk.ask(at + 1, "AssignReplicasToDirs", 0, asked, {"directories": [{"id": ID_3, "topics": [row]}]})
+
+
+def tid022_fires__without_an_id_to_a_broker(lab):
+    replicas_answered(lab, NO_ID)
+
+
+def tid022_near_miss__a_refusal_without_an_id_to_a_broker(lab):
+    replicas_answered(lab, NO_ID, error=100)
+
+
+def tid022_near_miss__to_a_broker(lab):
+    replicas_answered(lab, ID_1)
+
+
 def tid022_near_miss__commits(lab):
     committed_by_id(lab, 0, ID_1)
 

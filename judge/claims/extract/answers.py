@@ -43,6 +43,15 @@ REJECTING = (
     ("DeleteTopics", "responses"),
 )
 """API, and where its response names topics by ID with an error of each."""
+ERRORS = {
+    **dict(REJECTING),
+    "AlterPartition": "topics.partitions",
+    "AssignReplicasToDirs": "directories.topics.partitions",
+    "LeaderAndIsr": "topics.partition_errors",
+    **{f"{does}ShareGroupState": "results.partitions" for does in ("Initialize", "Read", "Write", "Delete")},
+    "ReadShareGroupStateSummary": "results.partitions",
+}
+"""API, and where its response has the errors of what it names by ID."""
 UNKNOWN_ID = (100, 103)
 """UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID."""
 ALL_TOPICS = -1
@@ -73,7 +82,7 @@ def lists_all(header: Lines) -> Bools:
 
 def granted(answered: Lines, api: str) -> Bools:
     """Of answers in which everything is granted: what is refused may have no ID."""
-    path = dict(REJECTING).get(api)
+    path = ERRORS.get(api)
     errors = answered.batch.lines(api, "response", path) if path else None
     if not errors:
         return np.zeros(len(answered), np.bool_)
