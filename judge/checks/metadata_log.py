@@ -378,8 +378,8 @@ def two_quorum_leaders_in_one_epoch(subject: Subject, group: Group, context: Che
 
 
 def quorum_epoch_went_back(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """A server that accepted a leader's announcement, and later for long that of another leader of an older epoch."""
-    announced = [claim for claim in context.claims("quorum_leader", group, *subject) if claim["api"] in ANNOUNCED]
+    """A server that named or accepted a leader, and later for long another leader of an older epoch."""
+    announced = [claim for claim in context.claims("quorum_leader", group, *subject) if claim["api"] in FOLLOWED]
     generation_of, grace_ns = context.generations(group).of, context.settings.broker_grace_ns
     for (endpoint, partition, generation), claims in gathered(
         announced, lambda claim: (claim["endpoint"], claim["partition"], generation_of(claim))
@@ -390,8 +390,8 @@ def quorum_epoch_went_back(subject: Subject, group: Group, context: CheckContext
             if claim["epoch"] < newest["epoch"] and claim["leader"] != newest["leader"]
             and claim.last.ts_ns > newest.first.ts_ns + grace_ns and claim.last.ts_ns >= claim.first.ts_ns + grace_ns
         ]  # fmt: skip
-        if back:
-            older = max(back, key=lambda claim: claim.last)
+        older = max(back, key=lambda claim: claim.last, default=None)
+        if older is not None and context.surely_one(endpoint, newest.first.ts_ns, older.last.ts_ns):
             words = {"where": servers_of([older], context), "old": older["epoch"], "leader": older["leader"]}
             words |= {"epoch": newest["epoch"], "other": newest["leader"]}
             since_ns = max(newest.first.ts_ns, older.first.ts_ns)
@@ -400,8 +400,10 @@ def quorum_epoch_went_back(subject: Subject, group: Group, context: CheckContext
             yield resting_on(back, endpoint, partition, newest["epoch"], generation, sides=sides, **about)
 
 
-ANNOUNCED = frozenset(["BeginQuorumEpoch"])
-"""Sent by a leader in its own epoch."""
+FOLLOWED = frozenset(["BeginQuorumEpoch", "DescribeQuorum", "Fetch"])
+"""Sent by a leader in its own epoch, or answered by a server with the epoch that it follows. Answers to the others may
+name the epoch of the request.
+"""
 
 
 def voter_granted_twice(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

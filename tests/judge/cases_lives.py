@@ -34,12 +34,12 @@ def restamped(data, base_timestamp, max_timestamp):
     return data[:17] + struct.pack(">I", crc32c(body)) + body
 
 
-def shows(lab, at, high_watermark, *batches, epoch=1, server=B3, diverging=None):
+def shows(lab, at, high_watermark, *batches, epoch=1, server=B3, diverging=None, leader=3):
     """The metadata log as a leader's Fetch answer shows it."""
     row = {
         "partitionIndex": 0, "highWatermark": high_watermark, "abortedTransactions": None,
         "records": base64.b64encode(b"".join(batches)).decode(),
-        "currentLeader": {"leaderId": 3, "leaderEpoch": epoch},
+        "currentLeader": {"leaderId": leader, "leaderEpoch": epoch},
     }  # fmt: skip
     if diverging is not None:
         row["divergingEpoch"] = {"epoch": diverging[0], "endOffset": diverging[1]}
@@ -559,11 +559,11 @@ A1, A2 = "10.0.1.1:9092", "10.0.1.2:9092"
 
 def two_clusters(lab, alive=60, ids=(CLUSTER, CLUSTER), later=5.0):
     """B1 and A1 lead two logs of these ClusterIds; each names its own brokers."""
-    two = ((B1, {B1: 1, B2: 2}, ID_1, 0), (A1, {A1: 1, A2: 2}, ID_2, later))
-    for (server, brokers, topic_id, since), cluster_id in zip(two, ids, strict=True):
-        shows(lab, since + 1, 3, begins(since, 1, 0), server=server)
+    two = ((B1, {B1: 1, B2: 2}, ID_1, 0, 2), (A1, {A1: 1, A2: 2}, ID_2, later, 3))
+    for (server, brokers, topic_id, since, leader), cluster_id in zip(two, ids, strict=True):
+        shows(lab, since + 1, 3, begins(since, 1, 0), server=server, leader=leader)
         for at in range(int(since) + 2, int(since) + alive, 5):
-            shows(lab, at, 10 + at, server=server)
+            shows(lab, at, 10 + at, server=server, leader=leader)
             for one in brokers:
                 lab.metadata(at, [("orders", topic_id)], server=one, brokers=brokers, cluster_id=cluster_id)
 

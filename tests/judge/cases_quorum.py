@@ -84,6 +84,29 @@ def log006_fires__refused_fetches_name_two(lab):
         lab.talk(server, "raft-client-1", "10.0.0.1").ask(at, "Fetch", 12, asked, answer)
 
 
+def fetched(lab, at, server, leader, epoch, who=4):
+    """A broker fetches the log, and the answer names its leader."""
+    row = {"partitionIndex": 0, "highWatermark": 9, "records": None, "abortedTransactions": None}
+    row["currentLeader"] = {"leaderId": leader, "leaderEpoch": epoch}
+    answer = {"responses": [{"topicId": "AAAAAAAAAAAAAAAAAAAAAQ", "partitions": [row]}]}
+    lab.talk(server, f"raft-client-{who}", f"10.0.0.{who}").ask(at, "Fetch", 17, {"topics": []}, answer)
+    lab.until = max(lab.until, at)
+
+
+def log006_fires__two_grant_fetches(lab):
+    """Each of two controllers serves the log to a broker, and names itself."""
+    listed(lab)
+    for at in range(5, 60, 10):
+        fetched(lab, at, B2, 2, 11)
+        fetched(lab, at + 5, B3, 3, 11, who=5)
+
+
+def log006_near_miss__fetches_before_and_after_an_election(lab):
+    listed(lab)
+    for at in range(5, 60, 10):
+        fetched(lab, at, B2 if at < 30 else B3, 2 if at < 30 else 3, 11 if at < 30 else 12)
+
+
 def log006_near_miss(lab):
     """An election: a leader resigns, and another one leads the next epoch."""
     announces(lab, 5, 2, 11, B1)
@@ -217,6 +240,28 @@ def log008_fires(lab):
     announces(lab, 5, 2, 12, B1)
     for at in range(30, 100, 10):
         announces(lab, at, 3, 10, B1)
+
+
+def log008_fires__described(lab):
+    """A broker describes the quorum by an older controller after a newer one."""
+    for at, leader, epoch in ((5, 2, 12), *((at, 3, 10) for at in range(30, 100, 10))):
+        describes(lab, at, leader, epoch, B1)
+
+
+def log008_near_miss__described_by_one_that_is_behind(lab):
+    """Another server is cut off from the quorum for a minute."""
+    for at in range(5, 150, 10):
+        describes(lab, at, 2, 12, B1)
+        describes(lab, at + 2, *((3, 10) if at < 60 else (2, 12)), B3)
+
+
+def log008_cannot_know__an_address_of_two_clusters(lab):
+    """The address may have been another cluster's since: it stated its ClusterId before alone."""
+    describes(lab, 5, 2, 12, B1)
+    lab.metadata(6, brokers={B1: 1})
+    lab.metadata(6, brokers={B2: 1}, cluster_id="other-cluster-id-22-ch", server=B2)
+    for at in range(30, 100, 10):
+        describes(lab, at, 3, 10, B1)
 
 
 def log008_near_miss(lab):

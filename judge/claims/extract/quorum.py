@@ -1,8 +1,8 @@
 """Claims of the metadata log's quorum: who leads in which epoch, whom voters grant their votes, what the log is called.
 
 Rule: a request counts if its answer accepts it, so a refused announcement states nothing about others. A pre-vote binds
-nothing (KIP-996). Answers count for any asker: DescribeQuorum is the active controller's, and a fetch of the log that
-is refused names the leader to turn to.
+nothing (KIP-996). Answers count for any asker: DescribeQuorum is the active controller's, and each answer to a fetch of
+the log names the leader.
 """
 
 from collections.abc import Callable, Iterator
@@ -42,7 +42,7 @@ def claims(batch: Batch) -> Iterator[Rows]:
     if described := batch.lines("DescribeQuorum", "response", PARTITIONS):
         yield leaders(described, "DescribeQuorum", (described["leader_id"] >= 0) & (described["error_code"] == 0))
     if fetched := batch.lines("Fetch", "response", "responses.partitions"):
-        yield leaders_to_turn_to(fetched)
+        yield named_in_fetches(fetched)
 
 
 def leaders(lines: Lines, api: str, where: Bools) -> Rows:
@@ -51,13 +51,12 @@ def leaders(lines: Lines, api: str, where: Bools) -> Rows:
     return lines.states("quorum_leader", key, where)
 
 
-def leaders_to_turn_to(fetched: Lines) -> Rows:
-    """Of refused fetches of the log: the leader that the answer names (KIP-595)."""
+def named_in_fetches(fetched: Lines) -> Rows:
+    """The leader that an answer to a fetch of the log names: the server itself, or the one to turn to (KIP-595)."""
     named = among(fetched.column("topic"), {TOPIC_NAME}) | among(fetched.column("topic_id"), {METADATA_LOG})
     leader, epoch = fetched["current_leader.leader_id"], fetched["current_leader.leader_epoch"]
     where = [constant(TOPIC_NAME, len(fetched)), "-", "partition_index", Column(epoch), Column(leader), "=Fetch"]
-    refused = named & (fetched["error_code"] != 0)
-    return fetched.states("quorum_leader", ["@endpoint", *where], refused & (leader >= 0) & (epoch >= 0))
+    return fetched.states("quorum_leader", ["@endpoint", *where], named & (leader >= 0) & (epoch >= 0))
 
 
 def accepted(asked: Lines, api: str) -> Bools:
