@@ -183,13 +183,14 @@ def rivals_of(orders: list[Claim], sent: dict[tuple[int, int], list[int]]) -> di
 class Newer:
     """Accepted requests of higher epochs."""
 
-    def __init__(self) -> None:
+    def __init__(self, orders: list[Claim]) -> None:
         self.first: Claim | None = None
         """The one that was seen first."""
         self.known_ns: dict[str, int] = {}
         """By receiver when it accepted the first of them."""
         self.lasts: list[Sighting] = []
         """When each was seen last, ascending."""
+        self.since_ns = first_on_connections(orders)
 
     def add(self, claim: Claim) -> None:
         self.first = claim if self.first is None else min(self.first, claim, key=lambda one: one.first)
@@ -204,10 +205,7 @@ class Newer:
         on its connection of before: then neither process has started again.
         """
         known_ns = self.known_ns.get(claim["endpoint"], claim.last.ts_ns)
-        if (
-            claim.first.ts_ns < known_ns < claim.last.ts_ns - grace_ns
-            and claim.first.connection == claim.last.connection
-        ):
+        if self.since_ns[claim.last.connection] < known_ns < claim.last.ts_ns - grace_ns:
             return True
         for seen in (claim.first, claim.last):
             until_ns, later = seen.ts_ns - grace_ns, bisect_right(self.lasts, seen)
@@ -219,11 +217,20 @@ class Newer:
         return False
 
 
+def first_on_connections(orders: list[Claim]) -> dict[str, int]:
+    """By connection when a controller was seen to send its first request there, of whatever kind."""
+    found: dict[str, int] = {}
+    for claim in orders:
+        for seen in (claim.first, claim.last):
+            found[seen.connection] = min(seen.ts_ns, found.get(seen.connection, seen.ts_ns))
+    return found
+
+
 def newer_than(orders: list[Claim], grace_ns: int) -> dict[int, Claim]:
     """By request, as its identity in memory, the first accepted one of a higher epoch that shows it to be outdated: its
     receiver rejected it for that, or did not know the higher epoch.
     """
-    found, newer = {}, Newer()
+    found, newer = {}, Newer(orders)
     for _, of_epoch in groupby(sorted(orders, key=epoch_of, reverse=True), key=epoch_of):
         same = [*of_epoch]
         for claim in same:

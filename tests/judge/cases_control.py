@@ -72,6 +72,25 @@ def ctl001_fires__on_its_connection_of_before(lab):
     lab.until = 150
 
 
+def ctl001_fires__with_another_request_on_its_connection(lab):
+    """It sends StopReplica for the first time after the newer controller was accepted."""
+    talk = lab.control(0, "UpdateMetadata", [("orders", ID_1, 1)], controller=1, epoch=1)
+    lab.control(10, "UpdateMetadata", [("orders", ID_1, 1)], controller=2, epoch=2)
+    for at in (60, 90):
+        talk.ask(at, "StopReplica", 3, {"controllerId": 1, "controllerEpoch": 1}, {})
+    lab.until = 150
+
+
+def ctl001_cannot_know__another_request_on_a_new_connection(lab):
+    """Epochs may have started again, as in a ZooKeeper that lost its data."""
+    lab.control(0, "UpdateMetadata", [("orders", ID_1, 1)], controller=1, epoch=1)
+    lab.control(10, "UpdateMetadata", [("orders", ID_1, 1)], controller=2, epoch=2)
+    talk = lab.talk(B1, "1", "10.0.0.1")
+    for at in (60, 90):
+        talk.ask(at, "StopReplica", 3, {"controllerId": 1, "controllerEpoch": 1}, {})
+    lab.until = 150
+
+
 def accepts_heartbeats(lab, times, server, *, broker=2, error=0):
     """Of a broker that is not fenced, by a controller of KRaft."""
     talk = lab.talk(server, str(broker), f"10.0.0.{broker}")
