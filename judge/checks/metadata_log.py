@@ -52,7 +52,8 @@ def metadata_log_disagrees_with_broker(subject: Subject, group: Group, context: 
 
 def metadata_log_integrity(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     kinds = records("binding", subject, group, context), records("deletion", subject, group, context)
-    if not any(kinds):
+    kept = in_snapshots(subject, group, context)
+    if not any((*kinds, kept)):
         return
     created, removed, given = of_one_generation((*kinds, placed(subject, group, context)), group, context)
     found = {}
@@ -70,12 +71,13 @@ def metadata_log_integrity(subject: Subject, group: Group, context: CheckContext
         found["given a partition before it was created"] = [*before, created[0]]
     if created and (alive := name_still_taken(subject, created[0], group, context)):
         found["given the name of an ID that was removed only later"] = alive
-    if created and (two := at_one_place(subject, created[0], group, context)):
-        found["written where the log has another ID for the name"] = two
+    for one in (*created[:1], *kept):
+        if two := at_one_place(subject, one, group, context):
+            found["written where the log has another ID for the name"] = two
     for rule, claims in found.items():
-        if not by_one_server(claims):
+        if not of_one_log(claims, context):
             continue
-        name = min((claim["name"] for claim in created), default=None)
+        name = min((claim["name"] for claim in (*created, *kept)), default=None)
         words = {"rule": rule, "offsets": ", ".join(str(claim.peak["offset"]) for claim in claims)}
         sides, ids = tuple(map(first_of, claims)), (subject[1],)
         begun_ns = max(claim.first.ts_ns for claim in claims)  # one record alone contradicts nothing
@@ -83,9 +85,13 @@ def metadata_log_integrity(subject: Subject, group: Group, context: CheckContext
         yield Evidence(key, sides, topic=name, topic_ids=ids, count=count, first_ns=begun_ns, words=words)
 
 
-def by_one_server(claims: list[Claim]) -> bool:
-    """Whether one server showed all of these records: else they may be of two logs, as of a cluster and its copy."""
-    return bool(set.intersection(*({claim.first.server, claim.last.server} for claim in claims)))
+def of_one_log(claims: list[Claim], context: CheckContext) -> bool:
+    """Whether one server showed all of these records, or servers that a list of brokers names together: else they may
+    be of two logs, as of a cluster and its copy.
+    """
+    shown_by = [{claim.first.server, claim.last.server} for claim in claims]
+    listeners = ({context.clusters.listener(server) for server in servers} for servers in shown_by)
+    return bool(set.intersection(*shown_by) or set.intersection(*listeners))
 
 
 def name_still_taken(subject: Subject, created: Claim, group: Group, context: CheckContext) -> list[Claim]:
@@ -105,15 +111,24 @@ def name_still_taken(subject: Subject, created: Claim, group: Group, context: Ch
 
 
 def at_one_place(subject: Subject, created: Claim, group: Group, context: CheckContext) -> list[Claim]:
-    """Records of one epoch and offset that give a name two IDs: the leader shows its readers different logs."""
+    """Records of one epoch and offset, or of the snapshot there, that give a name two IDs: readers are shown different
+    logs.
+    """
     for history in topic_of(created["name"], group, context).histories:
         if history.topic_id >= subject[1]:
             continue
         context.watch()
-        for other in records("binding", ("id", history.topic_id), group, context):
+        earlier = "id", history.topic_id
+        for other in (*records("binding", earlier, group, context), *in_snapshots(earlier, group, context)):
             if other["by"] == created["by"] and all(of_one_generation(([created], [other]), group, context)):
                 return [other, created]
     return []
+
+
+def in_snapshots(subject: Subject, group: Group, context: CheckContext) -> list[Claim]:
+    """What snapshots call a topic ID, by their end."""
+    bound = (c for c in context.claims("binding", group, *subject) if c["source"] == SOURCE)
+    return sorted((c for c in bound if c["by"].startswith(SNAPSHOT)), key=lambda claim: claim.peak["offset"])
 
 
 def placed(subject: Subject, group: Group, context: CheckContext) -> list[Claim]:

@@ -1,6 +1,8 @@
 """Cases of offsets across a recreation, of fenced leader epochs, and of the metadata log's own order, in bytes."""
 
-from tests.decode.log.batches import remove_topic, topic
+import base64
+
+from tests.decode.log.batches import batch, remove_topic, topic
 from tests.decode.log.test_metadata_tables import partition
 from tests.judge.cases_control import id_bytes, log
 from tests.judge.lab import B1, B2, B3, ID_1, ID_2, disagrees_at
@@ -197,6 +199,35 @@ def log002_fires__two_ids_at_one_place(lab):
     """The leader shows two readers different records."""
     for topic_id in (ID_1, ID_2):
         log(lab, 5, topic("orders", id_bytes(topic_id)), high_watermark=50)
+
+
+def log002_fires__two_ids_at_one_place_of_servers_of_one_list(lab):
+    """A list of brokers names both servers."""
+    for server, topic_id in ((B1, ID_1), (B2, ID_2)):
+        lab.metadata(1, server=server)
+        log(lab, 5, topic("orders", id_bytes(topic_id)), high_watermark=50, server=server)
+
+
+def snapshots(lab, ids):
+    """Two servers of one list hand out the snapshot of one end."""
+    for number, (server, topic_id) in enumerate(zip((B1, B2), ids, strict=True)):
+        lab.metadata(1, server=server)
+        data = batch(topic("orders", id_bytes(topic_id)), base_offset=0, epoch=4)
+        place = {"snapshotId": {"endOffset": 100, "epoch": 4}}
+        row = {**place, "size": len(data), "unalignedRecords": base64.b64encode(data).decode()}
+        topics = [{"name": "__cluster_metadata", "partitions": [place]}]
+        answer = {"topics": [{"name": "__cluster_metadata", "partitions": [row]}]}
+        talk = lab.talk(server, f"raft-client-{number + 4}", f"10.0.0.{number + 4}")
+        talk.ask(5 + number, "FetchSnapshot", 0, {"topics": topics}, answer)
+    lab.until = 60
+
+
+def log002_fires__snapshots_of_one_end_that_differ(lab):
+    snapshots(lab, (ID_1, ID_2))
+
+
+def log002_near_miss__one_snapshot_of_two_servers(lab):
+    snapshots(lab, (ID_1, ID_1))
 
 
 def log002_near_miss__read_twice(lab):
