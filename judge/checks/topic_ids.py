@@ -31,6 +31,7 @@ from wirecheck.judge.checks.shapes import (
 )
 from wirecheck.judge.checks.statements import has_ids, in_turns, names_others, own_endpoints, spans, without_tags
 from wirecheck.judge.claims.claim import ZERO, Claim, Key, Subject
+from wirecheck.judge.claims.extract.log_entries import SOURCE
 from wirecheck.judge.claims.kinds import FORWARDED
 from wirecheck.judge.claims.outcomes import SUCCESS
 from wirecheck.judge.results.finding import Evidence, Side, Time, first_of, last_of
@@ -424,15 +425,16 @@ def served_after_stop(topic: Topic, context: CheckContext) -> Iterator[Evidence]
 
 
 def deletion_of(topic: Topic, history: History) -> Side | None:
-    """The first successful DeleteTopics while a name had an ID, unless the deletion was taken back. Before version 6
-    the request has no topic ID.
+    """The first successful DeleteTopics while a name had an ID, or its removal in the metadata log, unless the deletion
+    was taken back. Before version 6 the request has no topic ID.
     """
     until = topic.next_born_ns(history)
     generation_of = topic.context.generations(topic.group).of
+    removals = topic.context.claims("deletion", topic.group, "id", history.topic_id)
     asked = [
         (sighting, claim)
-        for claim in topic.deletions
-        if claim["source"] == "delete-topics" and generation_of(claim) >= history.generation
+        for claim in (*topic.deletions, *(one for one in removals if one["source"] == SOURCE))
+        if claim["source"] in {"delete-topics", SOURCE} and generation_of(claim) >= history.generation
         for sighting in (claim.first, claim.last)
         if sighting.ts_ns > history.again_ns
     ]
@@ -454,7 +456,7 @@ def served_after(ts_ns: int, topic: Topic, history: History, for_ns: int) -> Ite
     listener, brokers = topic.context.clusters.listener, topic.context.clusters.named_ends
     listeners = {listener(claim["endpoint"]) for claim in topic.deletions if claim["endpoint"] in brokers}
     for claim in history.bindings:
-        if claim["source"] == "metadata" and goes_on(claim, ts_ns, for_ns):
+        if claim["source"] in REPORTS and goes_on(claim, ts_ns, for_ns):
             yield claim
     for claim in topic.context.claims("use", topic.group, "id", history.topic_id):
         good = [run for run in claim.outcomes.runs({SUCCESS}) if run.first_ns > ts_ns]
@@ -539,7 +541,7 @@ def returned(old: History, new: History, context: CheckContext) -> Iterator[tupl
     """
     grace_ns, own = context.settings.broker_grace_ns, own_endpoints(old.group, context)
     for claim in old.bindings:
-        for other in new.bindings if claim["source"] == "metadata" else ():
+        for other in new.bindings if claim["source"] in REPORTS else ():
             if (other["source"], other["endpoint"]) != (claim["source"], claim["endpoint"]):
                 continue
             if (

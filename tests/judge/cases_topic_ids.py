@@ -1,6 +1,6 @@
 """Cases of the TID checks, in bytes: one that fires, one that nearly does, one where nobody can know."""
 
-from tests.decode.log.batches import topic
+from tests.decode.log.batches import marker, remove_topic, topic
 from tests.judge.cases_control import id_bytes, log, node_beats
 from tests.judge.lab import B1, B2, B3, ID_1, ID_2, ID_3, NO_ID, START, disagrees_at, disagrees_later, lacks
 from wirecheck.decode.schemas import releases
@@ -131,6 +131,27 @@ def tid003_fires__in_answers_of_one_broker(lab):
             lab.metadata(at, [("orders", topic_id)], talk=talk)
     node_beats(lab, 20, range(1, 180, 20), host="10.0.0.2", broker=2)
     lab.fetches(range(5, 180, 20), ID_3, client_id="broker-2-fetcher-0", host="10.0.0.2")
+
+
+def described(lab, times, topic_id):
+    talk = lab.talk(B1)
+    for at in times:
+        answer = {"topics": [{"name": "orders", "topicId": topic_id, "partitions": []}]}
+        talk.ask(at, "DescribeTopicPartitions", 0, {"topics": [{"name": "orders"}]}, answer)
+        lab.until = max(lab.until, at)
+
+
+def tid003_fires__in_descriptions_of_one_broker(lab):
+    for begin, topic_id in ((0, ID_1), (60, ID_2), (120, ID_1)):
+        described(lab, range(begin, begin + 60, 10), topic_id)
+    node_beats(lab, 20, range(1, 180, 20), host="10.0.0.2", broker=2)
+
+
+def tid003_near_miss__in_descriptions_of_a_recreation(lab):
+    """Twice, with an ID of its own each time."""
+    for begin, topic_id in ((0, ID_1), (60, ID_2), (120, ID_3)):
+        described(lab, range(begin, begin + 60, 10), topic_id)
+    node_beats(lab, 20, range(1, 180, 20), host="10.0.0.2", broker=2)
 
 
 def tid003_fires__in_answers_of_a_broker_that_a_controller_gave_the_first(lab):
@@ -482,6 +503,33 @@ def tid010_fires__read_on(lab):
     lab.metadata(0, [("orders", ID_1)])
     lab.deleted(10, "orders", ID_1)
     lab.fetches([30, 60, 70], ID_1)
+
+
+def removed(lab, *records, high_watermark=50):
+    """What the metadata log says of a topic that all brokers list on."""
+    lab.metadata(0, [("orders", ID_1)])
+    log(lab, 1, topic("orders", id_bytes(ID_1)), high_watermark=high_watermark)
+    log(lab, 10, *records, high_watermark=high_watermark, offset=10)
+    for at in range(20, 90, 10):
+        lab.metadata(at, [("orders", ID_1)])
+
+
+def tid010_fires__removed_in_the_metadata_log(lab):
+    removed(lab, remove_topic(id_bytes(ID_1)))
+
+
+def tid010_near_miss__removed_in_a_transaction_that_is_aborted(lab):
+    removed(lab, marker(23), remove_topic(id_bytes(ID_1)), marker(25))
+
+
+def tid010_cannot_know__removed_above_the_high_watermark(lab):
+    removed(lab, remove_topic(id_bytes(ID_1)), high_watermark=10)
+
+
+def tid010_fires__described_on(lab):
+    lab.metadata(0, [("orders", ID_1)])
+    lab.deleted(10, "orders", ID_1)
+    described(lab, [25, 60], ID_1)
 
 
 def tid010_near_miss__deleted_by_name_again_and_again(lab):
