@@ -30,7 +30,7 @@ from wirecheck.judge.checks.statements import disagreements
 from wirecheck.judge.checks.topic_ids import recreation, renumbered
 from wirecheck.judge.claims.claim import METADATA_LOG, RESERVED, ZERO, Claim, Subject
 from wirecheck.judge.claims.extract.log_entries import SOURCE
-from wirecheck.judge.claims.extract.uses import DESCRIPTIONS
+from wirecheck.judge.claims.extract.uses import DESCRIPTIONS, SHARED
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.streaks import stuck
 from wirecheck.judge.topic_history import History, Topic, name_of, stated_order, topic_of
@@ -38,7 +38,7 @@ from wirecheck.judge.topology.clusters import Group
 
 BEFORE_FIRST_NS = 2_000_000_000
 """A client that continues to use an ID uses it within this time after its end."""
-DESCRIBING = {api for api, _ in DESCRIPTIONS}
+DESCRIBING = {api for api, _ in (*DESCRIPTIONS, *SHARED)}
 BROKERS_OWN = {"AlterPartition"}
 """Asked by brokers only, under their number as the client id."""
 

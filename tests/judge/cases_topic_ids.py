@@ -678,6 +678,23 @@ def tid012_fires__for_long(lab):
     lab.fetches(range(0, 100, 5), NO_ID, 100)
 
 
+def owns(lab, topic_ids):
+    """A member of a group of the new protocol says what it has; None: as before."""
+    talk = lab.talk()
+    for at, topic_id in enumerate(topic_ids):
+        own = None if topic_id is None else [{"topicId": topic_id, "partitions": [0]}]
+        talk.ask(at * 5, "ConsumerGroupHeartbeat", 0, {"groupId": "g", "topicPartitions": own}, {"memberEpoch": 1})
+    lab.until = 60
+
+
+def tid012_fires__a_member_has_partitions_of_none(lab):
+    owns(lab, [NO_ID] * 8)
+
+
+def tid012_near_miss__a_member_has_what_it_had(lab):
+    owns(lab, [ID_1, *[None] * 7])
+
+
 def tid012_near_miss(lab):
     """A Java producer sends one before its first metadata."""
     talk = lab.talk()
@@ -719,6 +736,32 @@ def tid013_fires__a_group_is_assigned_the_null_id(lab):
 def tid013_near_miss__a_group_is_assigned_an_id(lab):
     lab.metadata(0, [("orders", ID_1)])
     assigns(lab, ID_1, (0, 5, 10))
+
+
+def share_offsets(lab, topic_id, offset):
+    """A share coordinator describes how far a group has come."""
+    rows = [{"topicName": "orders", "topicId": topic_id, "partitions": [{"startOffset": offset}]}]
+    talk = lab.talk()
+    for at in (0, 5, 10):
+        talk.ask(at, "DescribeShareGroupOffsets", 0, {}, {"groups": [{"groupId": "s", "topics": rows}]})
+    lab.until = 60
+
+
+def tid013_fires__offsets_of_a_share_group_under_the_null_id(lab):
+    share_offsets(lab, NO_ID, 5)
+
+
+def tid013_near_miss__a_share_group_without_offsets(lab):
+    """The coordinator knows no topic of that name (GroupCoordinatorService.describeShareGroupOffsets)."""
+    share_offsets(lab, NO_ID, -1)
+
+
+def tid013_fires__a_member_of_a_share_group_has_the_null_id(lab):
+    pair = {"topicName": "orders", "topicId": NO_ID, "partitions": [0]}
+    member = {"assignment": {"topicPartitions": [pair]}}
+    for at in (0, 5, 10):
+        lab.talk().ask(at, "ShareGroupDescribe", 1, {}, {"groups": [{"groupId": "s", "members": [member]}]})
+    lab.until = 60
 
 
 def creates_without_an_id(lab, release, listener, **more):

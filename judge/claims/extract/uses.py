@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from wirecheck.judge.claims.batch import Batch, Lines, among
+from wirecheck.judge.claims.batch import Batch, Bools, Lines, among
 from wirecheck.judge.claims.claim import AT, METADATA_LOG
 from wirecheck.judge.claims.extract.answers import SESSIONS
 from wirecheck.judge.claims.reduce import Column, Rows, spelled
@@ -30,12 +30,17 @@ REQUESTS = (
     ("AssignReplicasToDirs", "directories.topics"),
     *((api, "topics") for api in SHARE_STATE),
 )
+OWNED = (("ConsumerGroupHeartbeat", "topic_partitions"),)
+"""What a member says that it has: no use of an ID, as it may be on its way to give it back."""
 ASSIGNMENTS = tuple((f"{kind}GroupHeartbeat", "assignment.topic_partitions") for kind in ("Consumer", "Share"))
 """Topics that a coordinator hands to the members of a group of the new protocol."""
 DESCRIPTIONS = tuple(
     ("ConsumerGroupDescribe", f"groups.members.{part}.topic_partitions") for part in ("assignment", "target_assignment")
 )
 """Names and IDs that a group's description pairs."""
+SHARE_OFFSETS = "DescribeShareGroupOffsets"
+SHARED = (("ShareGroupDescribe", "groups.members.assignment.topic_partitions"), (SHARE_OFFSETS, "groups.topics"))
+"""The same of share groups. A coordinator that knows no topic of that name answers the null ID and offset -1."""
 ANSWERS = (
     ("Fetch", "responses.partitions"),
     ("Produce", "responses.partition_responses"),
@@ -56,6 +61,11 @@ def claims(batch: Batch) -> Iterator[Rows]:
     for api, topics in batch.each("response", DESCRIPTIONS):
         yield topics.states("described", "topic_name topic_id group_id @endpoint")
         yield topics.states("null_assigned", f"@who ={api}", ~topics.given("topic_id"))
+    for api, topics in batch.each("response", SHARED):
+        bare = ~topics.given("topic_id")
+        if api == SHARE_OFFSETS:
+            bare &= has_offsets(batch, len(topics))
+        yield topics.states("null_assigned", f"@who ={api}", bare)
     if partitions := batch.lines("Fetch", "request", "topics.partitions"):
         peak = {"partition": partitions["partition"], "latest": partitions.ts_ns}
         yield partitions.states("partition_use", "topic_id @who", partitions.present("topic_id"), peak=peak)
@@ -64,6 +74,8 @@ def claims(batch: Batch) -> Iterator[Rows]:
         peak = {"used": topics.ts_ns, **({"asked": np.ones(len(topics), np.int64)} if api in SESSIONS else {})}
         yield topics.states("use", f"topic_id ={api} @who", by_id, peak=peak)
         yield topics.states("zero_use", f"@who ={api}", by_id & ~topics.given("topic_id"))
+    for api, topics in batch.each("request", OWNED):
+        yield topics.states("zero_use", f"@who ={api}", ~topics.given("topic_id"))
     for api, partitions in batch.each("response", ANSWERS):
         yield answered(partitions, api)
     for api, kind in COMMITS.items():
@@ -75,6 +87,15 @@ def claims(batch: Batch) -> Iterator[Rows]:
         known &= (partitions["error_code"] == 0) & (high >= 0)
         peak = {"highest": high, "latest": partitions.ts_ns}
         yield partitions.states("reaches", [topic_id, "partition_index", "@endpoint"], known, peak=peak)
+
+
+def has_offsets(batch: Batch, count: int) -> Bools:
+    """Which topics of answers about a share group's offsets have one."""
+    found = np.zeros(count, np.bool_)
+    if partitions := batch.lines(SHARE_OFFSETS, "response", "groups.topics.partitions"):
+        good = (partitions["error_code"] == 0) & (partitions["start_offset"] >= 0)
+        found[partitions.table.parent[good]] = True
+    return found
 
 
 def answered(partitions: Lines, api: str) -> Rows:
