@@ -6,6 +6,7 @@ Epochs grow all the time under KRaft, so two servers that never change also disa
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import combinations, pairwise
 from types import MappingProxyType
 from typing import Any
@@ -14,6 +15,7 @@ from wirecheck.decode.releases import is_of_controller, lines_of, order_of, spel
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import by_key, clock, ends, gathered, if_broker, servers_of
 from wirecheck.judge.claims.claim import Claim, Subject
+from wirecheck.judge.claims.extract.node_features import BROKER
 from wirecheck.judge.results.finding import Evidence, Side, last_of
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topology.clusters import Group
@@ -27,6 +29,7 @@ OF_THE_QUORUM = "kraft.version"
 """
 TURNS = 3
 """So many changes of a level in the order of epochs, which no server states itself, are none."""
+REGISTRATION = "BrokerRegistration"
 SHOWN = 3
 """So many brokers of one release are named."""
 
@@ -105,6 +108,9 @@ def feature_levels_disagree(subject: Subject, group: Group, context: CheckContex
             yield of_feature(feature, latest, "epochs", words, context)
     for claim, what in unsupported_levels(finalized, subject, group, context):
         yield of_feature(claim["feature"], [claim], claim["endpoint"], {"what": what}, context)
+    for claim, what in registered_below(of_log, subject, group, context):
+        found = of_feature(claim["feature"], [claim], f"registration {claim['node']}", {"what": what}, context)
+        yield replace(found, brokers=(claim["node"],))
     for feature, level, granted, since in not_raised(finalized, subject, group, context):
         what = (
             f"still has level {since[0]['level']} at {servers_of(since, context)}, although level {level} was accepted"
@@ -150,6 +156,23 @@ def unsupported_levels(
             yield claim, f"has level {level}, and {server} supports no more than {max(one['high'] for one in valid)}"
         elif valid and all(OFF < level < one["low"] for one in valid):
             yield claim, f"has level {level}, and {server} supports no less than {min(one['low'] for one in valid)}"
+
+
+def registered_below(
+    finalized: list[Claim], subject: Subject, group: Group, context: CheckContext
+) -> Iterator[tuple[Claim, str]]:
+    """Brokers whose registration was granted although they support no level that is finalized before and after it: a
+    controller rejects that (ClusterControlManager.registerBroker). A record of the log may be older than the level.
+    """
+    levels = by_key(finalized, "feature")
+    for claim in context.claims("node_feature", group, *subject):
+        at_ns, high = claim.first.ts_ns, claim["high"]
+        if claim["role"] != BROKER or claim.first.api != REGISTRATION:
+            continue
+        stated = [one for one in levels.get((claim["feature"],), ()) if one.first.ts_ns < at_ns < one.last.ts_ns]
+        if stated and all(one["level"] > high for one in stated):
+            level = min(one["level"] for one in stated)
+            yield claim, f"has level {level}, and broker {claim['node']} is registered with no more than {high}"
 
 
 def together_ns(sides: list[list[Claim]]) -> int:

@@ -762,6 +762,29 @@ def ver012_near_miss(lab):
     raises_level(lab, 60, 21)
 
 
+def ver011_fires__a_broker_is_registered_below_the_level(lab):
+    """By a controller that must reject it."""
+    lab.metadata(0, brokers=BROKERS)
+    with_features(lab, B1, 20)
+    registers(lab, 30, 4, 14, role="Broker")
+    lab.until = 120
+
+
+def ver011_near_miss__a_broker_is_not_registered_below_the_level(lab):
+    lab.metadata(0, brokers=BROKERS)
+    with_features(lab, B1, 20)
+    registers(lab, 30, 4, 14, role="Broker", error=35)
+    registers(lab, 40, 5, 21, role="Broker")
+    lab.until = 120
+
+
+def ver011_cannot_know__a_broker_was_registered_before_the_level(lab):
+    """What was finalized then was not asked."""
+    lab.metadata(0, brokers=BROKERS)
+    registers(lab, 1, 4, 14, role="Broker")
+    with_features(lab, B1, 20, times=(30, 60, 120))
+
+
 def ver012_near_miss__asked_too_early(lab):
     """The last controller was upgraded a moment later, and the update asked for again."""
     lab.metadata(0, brokers=BROKERS)
