@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
+from operator import itemgetter
 from typing import Any
 
 from wirecheck.client_ids import TO_BROKERS
@@ -306,11 +307,14 @@ def advertised_range_anomaly(subject: Subject, group: Group, context: CheckConte
     rejected = context.claims("unsupported", group, *subject)
     own = own_endpoints(group, context) if several or rejected else set()
     yield from rejected_within([claim for claim in rejected if claim["endpoint"] in own], group, context)
+    yield from twice_in_one_answer(group, context)
     together = rolled_back([claim for _, claims in adverts for claim in claims], context) if several else set()
     for (endpoint,), claims in adverts:
         if endpoint in own:
             yield from alternating(endpoint, claims, context)
         for before, after in pairwise(claims):
+            if before.first == after.first:
+                continue  # of one answer
             old, new = estimate(before["ranges"]), estimate(after["ranges"])
             if old is None or new is None or old == new or in_turn(endpoint, context, before, after):
                 continue
@@ -334,6 +338,31 @@ def advertised_range_anomaly(subject: Subject, group: Group, context: CheckConte
             elif not is_unknown(claim["ranges"]) and (beside := beside_line(claim["ranges"])):
                 ranges = f"the versions of Kafka {estimate(claim['ranges'])}, but {in_ranges(beside)}"
                 yield ranges_of(endpoint, [claim], ranges, context, kind="information")
+
+
+def twice_in_one_answer(group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Two ranges of one API or of one feature in one answer: whatever is at the address, it contradicts itself."""
+    for (endpoint,), claims in sorted(context.by("endpoint", "advertised", group, "server").items()):
+        if both := of_one_answer(claims):
+            one, other = (read(claim["ranges"]) for claim in both[:2])
+            changed = [key for key in sorted(one.keys() & other.keys()) if one[key] != other[key]]
+            spans = sorted(in_ranges((key, ranges[key]) for key in changed) for ranges in (one, other))
+            ranges = f"{' and '.join(spans)} in one answer"
+            yield ranges_of(endpoint, both, ranges, context, kind="violation")
+    supported = context.by("endpoint feature", "supported_feature", group, "server")
+    for (endpoint, feature), claims in sorted(supported.items()):
+        if both := of_one_answer(claims):
+            spans = sorted(f"{claim['low']}-{claim['high']}" for claim in both)
+            ranges = f"levels {' and '.join(spans)} of feature {feature} in one answer"
+            yield ranges_of(endpoint, both, ranges, context, kind="violation", api=feature)
+
+
+def of_one_answer(claims: list[Claim]) -> list[Claim]:
+    """The claims of the earliest answer that made several of them."""
+    by_answer: dict[Sighting, list[Claim]] = defaultdict(list)
+    for claim in claims if len(claims) > 1 else ():
+        by_answer[claim.first].append(claim)
+    return min((one for one in by_answer.items() if len(one[1]) > 1), default=(None, []), key=itemgetter(0))[1]
 
 
 def rolled_back(claims: list[Claim], context: CheckContext) -> set[tuple[str, str]]:

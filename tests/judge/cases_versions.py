@@ -855,6 +855,29 @@ def ver007_fires__restarted_with_another_range(lab):
     changing(lab, lambda number: {**ranges("3.9.1"), **({1: (0, 13)} if number > 5 else {})})
 
 
+def answers_twice(lab, keys=(), features=()):
+    """One answer with more than one range of an API or a feature; what is at the address is unknown."""
+    every = [*ranges("4.0.0").items(), *keys]
+    answer = {"apiKeys": [{"apiKey": key, "minVersion": low, "maxVersion": high} for key, (low, high) in every]}
+    answer["supportedFeatures"] = [
+        {"name": "metadata.version", "minVersion": low, "maxVersion": high} for low, high in features
+    ]
+    lab.talk().ask(1, "ApiVersions", 3, {"clientSoftwareName": "x", "clientSoftwareVersion": "1"}, answer)
+    lab.until = 60
+
+
+def ver007_fires__an_api_twice_in_one_answer(lab):
+    answers_twice(lab, [(1, (4, 11))])
+
+
+def ver007_fires__a_feature_twice_in_one_answer(lab):
+    answers_twice(lab, features=[(7, 25), (1, 14)])
+
+
+def ver007_near_miss__the_same_twice_in_one_answer(lab):
+    answers_twice(lab, [(1, ranges("4.0.0")[1])], [(7, 25), (7, 25)])
+
+
 def balanced(lab, stated):
     """A balancer gives connections to two clusters in turn; of their answers to Metadata few were captured."""
     for at in range(1, 120, 10):

@@ -231,14 +231,18 @@ def advertised(batch: Batch) -> Iterator[Rows]:
     order = np.argsort(keys.parent, kind="stable")
     cuts = np.searchsorted(keys.parent[order], np.arange(len(header) + 1))
     names: dict[str, int] = {}
-    codes = np.empty(len(header), np.int64)
+    codes, again = np.empty(len(header), np.int64), np.full(len(header), -1, np.int64)
     for row in range(len(header)):
         part = order[cuts[row] : cuts[row + 1]]
         low, high = keys["min_version"][part].tolist(), keys["max_version"][part].tolist()
-        ranges = dict(zip(keys["api_key"][part].tolist(), zip(low, high, strict=True), strict=True))
-        codes[row] = names.setdefault(written(ranges), len(names))
+        every = [*zip(keys["api_key"][part].tolist(), zip(low, high, strict=True), strict=True)]
+        codes[row] = names.setdefault(written(ranges := dict(every)), len(names))
+        if len(ranges) < len(every) and (first := dict(reversed(every))) != ranges:
+            again[row] = names.setdefault(written(first), len(names))  # two ranges of one API: both were said
     good = header["error_code"] == 0
     yield header.states("advertised", ["@endpoint", Column(codes, list(names))], good)
+    if (twice := good & (again >= 0)).any():
+        yield header.states("advertised", ["@endpoint", Column(again, list(names))], twice)
     digests = Column(codes, [digest(text) for text in names])
     yield header.states("connection_ranges", ["@connection", digests], good)
 
