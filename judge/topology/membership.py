@@ -397,10 +397,12 @@ def contradictions(claims: dict[str, list[Claim]]) -> Iterator[tuple[int, tuple[
     where one endpoint has both by other names: they are topics of one cluster, which a proxy shows to its tenants.
     """
     names: dict[str, dict[str, set[str]]] = {}
+    named: dict[str, set[tuple[str, str]]] = defaultdict(set)
     for claim in claims["names"]:
         known = names.setdefault(claim["endpoint"], defaultdict(set))
         for name, topic_id in pairs(claim.peak):
             known[name].add(topic_id)
+            named[topic_id].add((claim["endpoint"], name))
     numbers: dict[str, set[int]] = defaultdict(set)
     for claim in claims["address"]:
         if claim["address"] in names:
@@ -420,16 +422,14 @@ def contradictions(claims: dict[str, list[Claim]]) -> Iterator[tuple[int, tuple[
                     *product(sorted(mine - theirs), sorted(theirs)),
                     *product(sorted(mine), sorted(theirs - mine)),
                 ]
-                if differ and not any(of_tenants(name, ids, names) for ids in differ):
+                if differ and not any(of_tenants(name, ids, named) for ids in differ):
                     yield from ((number, (one, other), ids) for ids in differ)
 
 
-def of_tenants(name: str, ids: tuple[str, str], names: dict[str, dict[str, set[str]]]) -> bool:
-    """Whether one endpoint has both IDs by other names than this one."""
-    return any(
-        {*ids} <= set[str]().union(*(found for other, found in known.items() if other != name))
-        for known in names.values()
-    )
+def of_tenants(name: str, ids: tuple[str, str], named: dict[str, set[tuple[str, str]]]) -> bool:
+    """Whether one endpoint has both IDs by other names than this one. `named`: by ID the endpoints and names."""
+    one, other = ({end for end, known in named[topic_id] if known != name} for topic_id in ids)
+    return not one.isdisjoint(other)
 
 
 def by_reports(claims: dict[str, list[Claim]], listener: Listener, reports: Reports) -> Iterator[Twins]:
