@@ -47,6 +47,8 @@ SAYS_SO = {
     "FindCoordinator": {"COORDINATOR_NOT_AVAILABLE"},
 }
 """By API what an answer says of what a client asks for: that it is not there, or not yet."""
+ELECTION_NS = 30_000_000_000
+"""No longer is a partition, or a group, without its broker while one is restarted."""
 AGAIN = 3
 """Who needs what is not there asks for it so often at least: no library gives up sooner."""
 NO_WORK = BEFORE_WORK | {"DescribeCluster", "InitProducerId"}
@@ -131,8 +133,8 @@ def only_rejected(
         furthest = work or [one for one in every if one.step != GREETING]
         if any(one.granted or one.unknown for one in work) or any(one.state == NOT_CAPTURED for one in every):
             continue
-        seen = is_seen_from_its_start(every)
-        certain = (one for one in furthest if one.state == STALLED or (seen and not only_looked(one, gone)))
+        brief = may_have_worked(every)
+        certain = (one for one in furthest if one.state == STALLED or not (brief or only_looked(one, gone)))
         if rejected := [one for one in certain if not one.granted and is_rejected(one)]:
             yield key, max(rejected, key=lambda one: (one.state == STALLED, one.last_ns, one.api))
 
@@ -170,7 +172,7 @@ def states(
         elif sent := moved_away(every):
             first = min(sent, key=lambda one: one.since_ns or 0)
             yield key, ClientState(ELSEWHERE, first.since_ns, f"{first.api}: sent to a broker that was not captured")
-        elif not any(one.granted for one in every if one.step != GREETING) and is_seen_from_its_start(every):
+        elif not any(one.granted for one in every if one.step != GREETING) and not may_have_worked(every):
             yield from never_granted(key, every, gone)
 
 
@@ -181,11 +183,16 @@ def moved_away(every: Iterable[Activity]) -> list[Activity]:
     return needed if needed and all(one.state == ELSEWHERE for one in needed) else []
 
 
-def is_seen_from_its_start(every: Collection[Activity]) -> bool:
-    """Whether a client asked first for what comes first on its first connection: if not, that began before the capture,
-    and what the client was granted until then is not known. Later ones begin so, too.
+def may_have_worked(every: Collection[Activity]) -> bool:
+    """Whether the rejections of a client may be an election's, of one that worked before the capture: it did not ask
+    first for what comes first on its first connection, as later ones begin so, too, and they are few, or soon over.
     """
-    return any(one.api in FIRST for one in every if one.first_ns == min(each.first_ns for each in every))
+    begin_ns = min(one.first_ns for one in every)
+    if any(one.api in FIRST for one in every if one.first_ns == begin_ns):
+        return False
+    rejected = [one for one in every if one.rejected]
+    lasted_ns = max((one.last_ns for one in rejected), default=begin_ns) - begin_ns
+    return sum(one.rejected for one in rejected) < AGAIN or lasted_ns < ELECTION_NS
 
 
 def only_looked(one: Activity, gone: Collection[Key]) -> bool:

@@ -160,6 +160,19 @@ def test_who_began_before_the_capture_may_have_been_granted_work_by_then():
     assert one.work.state == "failing", "so long, it is"
 
 
+@pytest.mark.parametrize(
+    ("rejected", "lasted_s", "state"), [(3, 30, "failing"), (3, 29, "working"), (2, 90, "working")]
+)
+def test_who_began_before_the_capture_and_is_rejected_for_longer_than_an_election_takes_does_not_work(
+    rejected, lasted_s, state
+):
+    (app,) = result("working").clients
+    app = replace(app, address="127.0.0.1")
+    denied = replace(activity("Produce", "writes", 0, rejected), errors=("NOT_LEADER_OR_FOLLOWER",))
+    (one,) = with_states((app,), (replace(denied, last_ns=denied.first_ns + lasted_s * 10**9),), (), ())
+    assert one.work.state == state
+
+
 def test_a_later_connection_begins_as_the_first_one_did():
     """Its write was rejected before, on a connection from before the capture."""
     (app,) = result("working").clients
