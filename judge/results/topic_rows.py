@@ -159,10 +159,10 @@ def known(groups: Iterable[Group]) -> Iterator[Group]:
 
 
 def topic_row(group: Group, name: str | None, topic_id: str | None, about: str = "name", **columns: Any) -> ResultRow:
-    """A row of the table of topics. It is made by the name's subject, or by the ID's while the ID has no name: two
-    identities, each with one owner.
+    """A row of the table of topics. It is made by the name's subject, or by the ID's while the ID has no name: each
+    identity has one owner, also where two names have one ID.
     """
-    about = f"{about}:{name}" if topic_id is None else topic_id if name is not None else f"unresolved:{topic_id}"
+    about = f"{about}:{name}" if topic_id is None else f"{topic_id}:{name or ''}"
     return ResultRow.of("topics", f"{group.key}|{about}", group.cluster, name=name, topic_id=topic_id, **columns)
 
 

@@ -370,6 +370,14 @@ def clu003_fires__two_addresses_without_what_is_behind(lab):
     tenants(lab, behind=False)
 
 
+def clu003_fires__beside_an_address_that_renames(lab):
+    """Two clusters, and a listener of one of them that calls its topic otherwise."""
+    copies(lab)
+    for at in range(0, 100, 10):
+        for front in ("10.0.9.1:9092", "10.0.9.1:9093"):
+            lab.metadata(at + 2, [("t.orders", ID_1)], server=front, brokers={"10.0.9.1:9092": 1, "10.0.9.1:9093": 2})
+
+
 def tid007_near_miss__a_proxy_that_renames_topics(lab):
     renaming(lab)
 
