@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from wirecheck.capture.frames import INPUT_ERROR
 from wirecheck.decode.api_names import name_of
 from wirecheck.decode.collector_pause import collector_paused
-from wirecheck.decode.connection.exchanges import OUTCOMES, Connection, Exchanges
+from wirecheck.decode.connection.exchanges import OUTCOMES, Connection, Exchanges, Gap
 from wirecheck.decode.dialect import read_exchanges
 from wirecheck.decode.message import Decoded, Messages, Status
 from wirecheck.decode.peer import Peer
@@ -72,7 +72,7 @@ def decode_row(row: Tagged, settings: Settings) -> Tagged:
     """Exchanges become claims; every other route passes."""
     if row.route != EXCHANGES:
         return row
-    exchanges: Exchanges = from_cell(row.cell, Exchanges, Messages, Connection, Peer)
+    exchanges: Exchanges = from_cell(row.cell, Exchanges, Messages, Connection, Gap, Peer)
     return row._replace(route=CLAIMS, cell=to_cell(Claimed.of(stated_by(exchanges, settings))))
 
 

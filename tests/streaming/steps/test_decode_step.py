@@ -9,7 +9,7 @@ import numpy as np
 
 from tests.judge.lab import Lab, exchanged
 from tests.judge.test_checks import CASES
-from wirecheck.decode.connection.exchanges import Connection, Exchanges
+from wirecheck.decode.connection.exchanges import Connection, Exchanges, Gap
 from wirecheck.decode.dialect import read_exchanges
 from wirecheck.decode.message import Messages
 from wirecheck.decode.peer import Peer
@@ -68,7 +68,7 @@ def test_claims_are_the_same_out_of_a_cell(frames_files):
     cells = [row.cell for rows in pack_files(map(str, frames_files), settings) for row in rows]
     rows = [row for row in Bucket("L", 0, settings).receive(cells) if row.route == EXCHANGES]
     for row in rows:
-        made = stated_by(from_cell(row.cell, Exchanges, Messages, Connection, Peer), settings)
+        made = stated_by(from_cell(row.cell, Exchanges, Messages, Connection, Gap, Peer), settings)
         assert repr(Claimed.of(made).stated()) == repr(made)
     assert rows
 
@@ -79,7 +79,7 @@ def test_an_exchange_that_raises_is_set_aside_by_name_and_all_others_are_claimed
     cell = max(
         (row for row in Bucket("L", 0, settings).receive(cells) if row.route == EXCHANGES), key=lambda r: len(r.cell)
     )
-    exchanges = from_cell(cell.cell, Exchanges, Messages, Connection, Peer)
+    exchanges = from_cell(cell.cell, Exchanges, Messages, Connection, Gap, Peer)
     culprit = len(exchanges) // 3
     key, number = (
         column[exchanges.request[culprit]] for column in (exchanges.messages.key, exchanges.messages.correlation_id)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.scenarios.engines import Scenario, frames
 from wirecheck.decode.api_names import name_of
-from wirecheck.decode.connection.exchanges import OUTCOMES, Connection, Exchanges
+from wirecheck.decode.connection.exchanges import OUTCOMES, Connection, Exchanges, Gap
 from wirecheck.decode.dialect import read
 from wirecheck.decode.layouts.program import form
 from wirecheck.decode.message import Messages, Status
@@ -28,7 +28,7 @@ def cells(request, tmp_path_factory):
     files = frames([Scenario(request.param).pcap], tmp_path_factory.mktemp("frames"))
     packed = [row.cell for rows in pack_files(map(str, files), SETTINGS) for row in rows]
     cells = [row.cell for row in Bucket("default", 0, SETTINGS).receive(packed) if row.route == EXCHANGES]
-    found = [from_cell(cell, Exchanges, Messages, Connection, Peer) for cell in cells]
+    found = [from_cell(cell, Exchanges, Messages, Connection, Gap, Peer) for cell in cells]
     return [(exchanges, read(exchanges.messages)) for exchanges in found]
 
 

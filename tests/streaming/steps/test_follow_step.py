@@ -7,7 +7,14 @@ import pytest
 
 from wirecheck.capture.frames import AWAY, DROPPED, ENDED, INPUT_ERROR, PROGRESS, QUARANTINED, SKIPPED, STARTED, Mark
 from wirecheck.decode.connection.connection import ends_of
-from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, CLOSED_BY_SERVER, PENDING, Connection, Exchanges
+from wirecheck.decode.connection.exchanges import (
+    CLOSED_BY_CLIENT,
+    CLOSED_BY_SERVER,
+    PENDING,
+    Connection,
+    Exchanges,
+    Gap,
+)
 from wirecheck.decode.connection.follower import Follower, Limits
 from wirecheck.decode.connection.shared import MOST_FAILED
 from wirecheck.decode.connection.stream.modes import IN_SYNC, OPEN
@@ -239,7 +246,7 @@ def messages(rows):
     found = []
     for row in rows:
         if row.route == EXCHANGES:
-            part = from_cell(row.cell, Exchanges, Messages, Connection, Peer)
+            part = from_cell(row.cell, Exchanges, Messages, Connection, Gap, Peer)
             at = part.messages.at
             found += [bytes(part.messages.data[at[i] : at[i + 1]]) for i in range(len(at) - 1)]
     return found
@@ -298,7 +305,7 @@ def test_a_follower_by_itself_raises(frames_files):
 
 def exchanged(rows):
     """Exchanges by what they are: how they are cut into cells is not told."""
-    found = [from_cell(row.cell, Exchanges, Messages, Connection, Peer) for row in rows if row.route == EXCHANGES]
+    found = [from_cell(row.cell, Exchanges, Messages, Connection, Gap, Peer) for row in rows if row.route == EXCHANGES]
     return sorted(
         (e.connections[c].name, int(m), int(o))
         for e in found
