@@ -96,6 +96,19 @@ def test_what_is_missing_came_between_the_message_before_and_the_first_that_is_r
     assert gap.noticed_ns > gap.until_ns
 
 
+def test_what_is_missing_was_sent_after_its_side_showed_that_it_had_sent_nothing_more():
+    """A client that asks seldom, and acknowledged an answer just before."""
+    talk = Talk().open().request(request(API_VERSIONS, 3, 0)).response(response(0))
+    still = Segment(talk.client, talk.server, talk.client_seq, talk.server_seq, ACK, b"", talk.ts_ns + 40_000 * MS)
+    talk.ts_ns += 41_000 * MS
+    talk.request(request(FETCH, 12, 1))
+    lost = talk.segments.pop()
+    talk.ts_ns += 2_000 * MS
+    exchange(2, talk)
+    (gap,) = only(follow(sorted([*talk.segments, still], key=lambda frame: frame.ts_ns))).gaps
+    assert gap.since_ns == still.ts_ns < lost.ts_ns < gap.until_ns == talk.segments[-2].ts_ns
+
+
 def test_a_hole_within_a_message_leaves_a_message_with_a_hole():
     frames = conversation(30)
     lost = next(f for f in frames if f.payload == bytes([3]) * 50)
