@@ -255,6 +255,14 @@ def log008_near_miss__described_by_one_that_is_behind(lab):
         describes(lab, at + 2, *((3, 10) if at < 60 else (2, 12)), B3)
 
 
+def log008_fires__beside_another_cluster(lab):
+    """The address states its own ClusterId before and after."""
+    lab.metadata(6, brokers={B2: 1}, cluster_id="other-cluster-id-22-ch", server=B2)
+    for at in (1, 110):
+        lab.metadata(at, brokers={B1: 1})
+    log008_fires__described(lab)
+
+
 def log008_cannot_know__an_address_of_two_clusters(lab):
     """The address may have been another cluster's since: it stated its ClusterId before alone."""
     describes(lab, 5, 2, 12, B1)
