@@ -109,6 +109,19 @@ def test_what_is_missing_was_sent_after_its_side_showed_that_it_had_sent_nothing
     assert gap.since_ns == still.ts_ns < lost.ts_ns < gap.until_ns == talk.segments[-2].ts_ns
 
 
+def test_what_is_missing_was_sent_before_its_receiver_had_it():
+    """The client, which acknowledges the answer, shows that it sent more than was seen, and asks again long after."""
+    talk = Talk().open().request(request(API_VERSIONS, 3, 0)).response(response(0)).request(request(FETCH, 12, 1))
+    lost = talk.segments.pop()
+    talk.response(response(1))
+    answer = talk.segments[-1]
+    talk.segments.append(Segment(lost.src, lost.dst, talk.client_seq, talk.server_seq, ACK, b"", talk.ts_ns))
+    talk.ts_ns += 40_000 * MS
+    exchange(2, talk)
+    (gap,) = only(follow(talk.segments)).gaps
+    assert gap.since_ns < lost.ts_ns < gap.until_ns == answer.ts_ns
+
+
 def test_a_hole_within_a_message_leaves_a_message_with_a_hole():
     frames = conversation(30)
     lost = next(f for f in frames if f.payload == bytes([3]) * 50)
