@@ -309,7 +309,7 @@ class Changes(Coverage):
         yield from without_back_legs(self.direct, self.once.ways, self.brokers.apart)
 
     def doubt_servers(self) -> None:
-        """An Envelope between two hosts that members do not name was accepted by a server of somebody's own: whom it
+        """An Envelope between two hosts that members do not name was accepted by an outsider's server: whom it
         names is its sender's word. A process of the captured host itself may be any node's.
         """
         members = self.brokers.member_hosts()

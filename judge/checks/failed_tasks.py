@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.progress import Log, Reader, greatest, last_leave, of_group, readers
+from wirecheck.judge.checks.progress import Log, Reader, greatest, last_leave, members_of, of_group, readers
 from wirecheck.judge.checks.shapes import seen_everywhere, seen_whole
 from wirecheck.judge.claims.claim import Claim
 from wirecheck.judge.claims.outcomes import SLOT_NS
@@ -37,7 +37,7 @@ def failed_tasks(log: Log, partition: int) -> Iterator[Task]:
     of_tasks = [c for c in log.current("position", partition) if (c["client_id"] or "").startswith(TASK)]
     end = log.end(partition) if of_tasks else []
     for one in readers(of_tasks) if end else ():
-        mine = log.context.by("client_id", "member", log.group, "host", one.host).get((one.client_id,), ())
+        mine = members_of(*one.who, log.group, log.context)
         for reads in sorted({claim["group"] for claim in mine}):
             last = last_leave(reads, log.context, log.group) if log.brokers else None
             if last is not None and (last["client_id"], last["host"]) == one.who and failed(one, reads, last, log):

@@ -212,9 +212,9 @@ def last_of_retries(subject: Subject, group: Group, context: CheckContext) -> An
     it asks for no work for twice as long as it ever paused. What a producer that wrote steadily, or a steady reader,
     does is CLI005's and CLI009's affair, but for a reader whose partition is not there any more, though its topic is:
     a topic that was created again has fewer, and a library that reads one asks for metadata on and on. One that reads
-    ahead may have got that error for records that its application asks for later, or never. Who only asks
-    for offsets may be an exporter, at its own pace; who read seldom reads again when its application polls. A member
-    that leaves has ended its work.
+    ahead may have got that error for records that its application asks for later, or never. Who only asks for offsets
+    may be an exporter, at its own pace; who read seldom reads again when its application polls. A member that leaves
+    has ended its work.
     """
     asks = context.claims("activity", group, *subject)
     every = [claim for claim in asks if claim["api"] in OF_WORK - LOGINS]

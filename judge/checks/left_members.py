@@ -23,6 +23,7 @@ from wirecheck.judge.checks.progress import (
     last_leave,
     log_of,
     longest_gap,
+    members_of,
     readers,
 )
 from wirecheck.judge.checks.rereads import holds
@@ -131,8 +132,7 @@ def waited_for(one: Reader, end: Times) -> bool:
 
 def memberships(who: Who, log: Log) -> list[Claim]:
     """What a client was as a member of groups that it joined within the capture."""
-    every = log.context.by("client_id", "member", log.group, "host", who[1]).get((who[0],), ())
-    return [claim for claim in every if "rebalance_timeout_ms" in claim.peak]
+    return [claim for claim in members_of(*who, log.group, log.context) if "rebalance_timeout_ms" in claim.peak]
 
 
 def left_at_once(reads: str, one: Reader, log: Log) -> Claim | None:

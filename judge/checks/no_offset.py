@@ -26,7 +26,7 @@ class NoOffset(NamedTuple):
 
 def without_offset(subject: Subject, group: Group, context: CheckContext) -> Iterator[NoOffset]:
     """One per group."""
-    mine = [one for one in members_of(subject, group, context) if "assigned" in one.peak]
+    mine = [one for one in members_of(subject[1], subject[2], group, context) if "assigned" in one.peak]
     if len({one["group"] for one in mine}) < 2:
         return
     context.watch()

@@ -242,9 +242,8 @@ def of_group(kind: str, reads: str, group: Group, context: CheckContext) -> list
     return context.indexes[place].get((reads,), [])
 
 
-def members_of(client: Subject, group: Group, context: CheckContext) -> list[Claim]:
+def members_of(client_id: str | None, host: str, group: Group, context: CheckContext) -> list[Claim]:
     """Claims about a client's members of consumer groups. Its host may have any number of other clients."""
-    _, client_id, host = client
     found = context.by("client_id", "member", group, "host", host)
     return [one for name in ([client_id] if client_id else ["", None]) for one in found.get((name,), ())]
 
@@ -591,7 +590,7 @@ def begins(log: Log, every: Iterable[Reader]) -> dict[Who, "Begin"]:
 
 def shared_by(one: Reader, log: Log) -> list[tuple[str, str | None]]:
     """The application, by its client ID, and the groups that a reader is of."""
-    members = log.context.by("client_id", "member", log.group, "host", one.host).get((one.client_id,), ())
+    members = members_of(*one.who, log.group, log.context)
     return [("client", one.client_id), *{("group", claim["group"]): None for claim in members}]
 
 

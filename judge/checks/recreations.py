@@ -17,6 +17,7 @@ from wirecheck.judge.checks.progress import (
     by_who,
     greatest,
     log_of,
+    members_of,
     read_the_former,
     readers,
     shared_by,
@@ -151,5 +152,5 @@ def lives_until(who: Who, group: Group, context: CheckContext) -> int:
 def is_member(who: Who, asked_ns: int, log: Log) -> bool:
     """Whether a client is still a member of a group for long after its last fetch."""
     least_ns = log.context.settings.stuck_s * SECOND_NS
-    members = log.context.by("client_id", "member", log.group, "host", who[1]).get((who[0],), ())
+    members = members_of(*who, log.group, log.context)
     return any(claim.peak.get("alive", 0) - asked_ns >= least_ns for claim in members)

@@ -28,6 +28,7 @@ from wirecheck.judge.checks.progress import (
     greatest,
     log_of,
     longest_gap,
+    members_of,
     of_group,
     reached,
     readers,
@@ -122,7 +123,7 @@ def waits(one: Reader, log: Log) -> bool:
 
 def groups_of(one: Reader, context: CheckContext, group: Group) -> Iterator[tuple[str, list[Claim]]]:
     """The groups that a client is a member of, with all of their members."""
-    mine = context.by("client_id", "member", group, "host", one.host).get((one.client_id,), ())
+    mine = members_of(*one.who, group, context)
     for reads in sorted({claim["group"] for claim in mine}):
         yield reads, of_group("member", reads, group, context)
 

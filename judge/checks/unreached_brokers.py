@@ -172,7 +172,7 @@ def ends_of_others(broker: int, subject: Subject, group: Group, context: CheckCo
 def needed_by_member(subject: Subject, group: Group, context: CheckContext) -> dict[int, set[str]]:
     """The leaders of partitions that a group gave a member, and that it never asked for, with their topics."""
     found: dict[int, set[str]] = {}
-    for member in members_of(subject, group, context):
+    for member in members_of(subject[1], subject[2], group, context):
         known = "assigned" in member.peak and "alive" in member.peak
         if not known or member.peak["alive"] - member.peak["assigned"] < MINUTE_NS:
             continue

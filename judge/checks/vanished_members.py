@@ -17,6 +17,7 @@ from wirecheck.judge.checks.progress import (
     assigned_last,
     greatest,
     log_of,
+    members_of,
     of_group,
     readers,
 )
@@ -102,7 +103,7 @@ def is_taken_over(partition: int, reads: str, since_ns: int, log: Log) -> bool:
     done = (claim for claim in log.current("committed", partition) if claim["group"] == reads)
     committed = greatest(log.since_born(done))
     for one in readers(log.current("position", partition)):
-        grouped = log.context.by("client_id", "member", log.group, "host", one.host).get((one.client_id,), ())
+        grouped = members_of(*one.who, log.group, log.context)
         if not grouped and one.first[0] > since_ns and one.first[1] <= committed < one.last[1]:
             return True
     return False

@@ -130,13 +130,12 @@ class Servers:
             lists[host_of(endpoint)].update(claim["address"] for claim in self.addresses[endpoint])
             for claim in self.addresses[endpoint]:
                 host = host_of(endpoint)
-                since_ns[host] = min(since_ns.get(host, claim.first.ts_ns), claim.first.ts_ns)
+                since_ns[host] = min(claim.first.ts_ns, since_ns.get(host, claim.first.ts_ns))
         by_others = Counter(to for host, named in lists.items() for to in {*map(host_of, named)} - {host})
         most = max((by_others[host] for host in lists), default=0)
         found, members = {host for host in lists if by_others[host] == most}, set[str]()
-        found |= {
-            min(named, key=lambda host: (since_ns[host], host)) for named in [since_ns.keys() & by_others] if named
-        }
+        if named := since_ns.keys() & by_others:
+            found.add(min(named, key=lambda host: (since_ns[host], host)))
         addresses = set().union(*(at_host[host] for host in found))
         while found:
             members |= found

@@ -107,7 +107,7 @@ def listing(server, number, brokers):
 @settings(max_examples=500 if DEEP else 30)
 @given(ADMINS, st.integers(0, 20_000), st.booleans())
 def test_what_a_server_of_its_own_accepts_and_names_is_its_senders_word(admins, at_ms, lists_itself):
-    """Its Envelope holds a request that somebody else sent, byte for byte, and it names brokers by other numbers."""
+    """Its Envelope holds a request that another client sent, byte for byte, and it names brokers by other numbers."""
     true = [(3, BROKER), (4, ELSEWHERE)]
     other = [(7, BROKER), (8, ELSEWHERE), *([(9, OWN_SERVER)] if lists_itself else [])]
     every = [listing(server, n, true if n < 2 else other) for n, server in enumerate((BROKER, ELSEWHERE, OWN_SERVER))]
