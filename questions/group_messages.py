@@ -218,6 +218,7 @@ def of_api(chunk: Chunk, api: str, rows: Ints) -> Iterator[Step]:
         asked("reason" if api == "JoinGroup" else None, ""),
         asked(INSTANCE.get(api), ""),
     )
+    leaving = leavers(there["members"], rows) if api == "LeaveGroup" else {}
     for row, who, is_open, name, member, new, stated, given_now, error, reason, instance in zip(
         rows.tolist(), *columns, strict=True
     ):
@@ -226,12 +227,20 @@ def of_api(chunk: Chunk, api: str, rows: Ints) -> Iterator[Step]:
         asked_ns, index, call, connection, answered_ns = who
         begun = Step(asked_ns, index, call, connection, answered_ns, *named, stated, given_now, error, why)
         step = begun._replace(instance=instance or "", is_open=is_open)
-        members = there.get("members", header)
-        inside = np.flatnonzero(members.parent == row).tolist() if api == "LeaveGroup" else []
-        for one in inside:
-            yield step._replace(member=text(members, "member_id", one), reason=text(members, "reason", one))
-        if not inside:
+        for leaver, leaves_why in leaving.get(row, ()):
+            yield step._replace(member=leaver, reason=leaves_why)
+        if row not in leaving:
             yield step
+
+
+def leavers(members: Table, rows: Ints) -> dict[int, list[tuple[str, str]]]:
+    """By row of LeaveGroup requests each member that leaves in it, and why; those before version 3 list none."""
+    found: dict[int, list[tuple[str, str]]] = {}
+    mine = np.flatnonzero(np.isin(members.parent, rows))
+    columns = fields(members, mine, "member_id", "reason") if len(mine) else [[], []]
+    for row, member, reason in zip(members.parent[mine].tolist(), *columns, strict=True):
+        found.setdefault(row, []).append((member or "", reason or ""))
+    return found
 
 
 Whose = tuple[int, int, "Call", str, int | None]
@@ -270,10 +279,11 @@ def commits(chunk: Chunk, topic_names: Mapping[bytes, str], group: str | None = 
         ids, named = ids_of(topics)
         rows = np.flatnonzero(np.isin(topics.parent[parts.parent], mine))
         numbers = fields(parts, rows, "partition_index", "committed_offset")
+        groups = header["group_id"].strings()
         for row, partition, offset in zip(rows.tolist(), *numbers, strict=True):
             topic, index = int(parts.parent[row]), int(chunk.exchange_of[parts.message[row]])
             if (index, partition) not in refused and chunk.exchanges.outcome[index] not in UNANSWERED:
-                name, place = text(header, "group_id", int(topics.parent[topic])), (texts[int(codes[topic])], partition)
+                name, place = groups[topics.parent[topic]] or "", (texts[int(codes[topic])], partition)
                 yield Committed(int(chunk.asked_ns[index]), chunk.call(index), name, place, offset, named[ids[topic]])
 
 
@@ -410,11 +420,6 @@ def equal(column: Text, name: str) -> Ints:
     """Rows with this text."""
     codes, texts = column.codes()
     return np.flatnonzero(codes == texts.index(name)) if name in texts else np.zeros(0, np.int64)
-
-
-def text(table: Table, name: str, row: int) -> str:
-    """One cell; empty if null."""
-    return fields(table, np.array([row]), name)[0][0] or ""
 
 
 def fields(table: Table, rows: Ints, *names: str) -> list[list[Any]]:
