@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from wirecheck.session.frame_tables import tables
 from wirecheck.session.inputs import places
 from wirecheck.session.session import Session
+from wirecheck.wording import plural
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 One = TypeVar("One", bound="Accumulator")
 UNKNOWN = "unknown cluster"
+MOST_APART = 32
+"""So many clusters are kept apart, those with the most servers; a server can name as many as it likes."""
 
 
 class Reading(NamedTuple):
@@ -75,9 +78,10 @@ def by_cluster(reading: Reading, result: "Result", make: Callable[[], One]) -> d
     """
     from wirecheck.decode.show.message_lines import followed
 
-    servers = servers_of(result)
-    if len(servers) < 2 or is_once_only(reading, len(servers)):
+    found = servers_of(result)
+    if len(found) < 2 or is_once_only(reading, len(found)):
         return {}
+    servers = apart(found)
     known = frozenset[str]().union(*servers.values())
     made = {name: make() for name in (*servers, UNKNOWN)}
     quiet = replace(reading.session, say=lambda _: None)
@@ -129,6 +133,23 @@ def is_once_only(reading: Reading, clusters: int) -> bool:
 def is_piped(path: Path) -> bool:
     """Whether it can be read only once."""
     return path.is_fifo() or path.is_socket() or path.is_char_device()
+
+
+def apart(servers: dict[str, frozenset[str]]) -> dict[str, frozenset[str]]:
+    """The clusters that differ in their servers, under the first of the IDs that one has, and at most
+    `MOST_APART`. Each of the others costs as much as reading what its servers sent.
+    """
+    names: dict[frozenset[str], list[str]] = {}
+    for name, endpoints in sorted(servers.items()):
+        names.setdefault(endpoints, []).append(name)
+    largest = sorted(names, key=lambda endpoints: (-len(endpoints), names[endpoints]))[:MOST_APART]
+    found = {under(names[endpoints]): endpoints for endpoints in largest}
+    return dict(sorted(found.items()))
+
+
+def under(names: list[str]) -> str:
+    """The name of servers that state several cluster IDs."""
+    return names[0] if len(names) == 1 else f"{names[0]} and {plural(len(names) - 1, 'other cluster ID')}"
 
 
 def servers_of(result: "Result") -> dict[str, frozenset[str]]:

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 
 import pytest
 
@@ -10,7 +11,10 @@ from tests.commands.conftest import ROOT
 from tests.judge.lab import ID_1, ID_2, Lab, ns
 from wirecheck.commands.groups import age, lag, members, trend
 from wirecheck.decode.connection.exchanges import PENDING
-from wirecheck.questions.group_rows import GroupRow
+from wirecheck.questions.group_rows import GroupRow, Groups
+from wirecheck.session.cluster_readings import MOST_APART, apart
+from wirecheck.session.frame_tables import capture_frames
+from wirecheck.session.session import Session
 
 NAME = "songs"
 
@@ -325,3 +329,58 @@ def test_results_without_groups_have_none(run, tmp_path):
     ended = run("groups", tmp_path / "verdict")
     assert (ended.exit_code, ended.stdout) == (0, "")
     assert ended.stderr.startswith("0 groups; 2 messages")
+
+
+def test_a_server_that_states_many_cluster_ids_has_its_groups_once(run, tmp_path):
+    """Its groups are read once, not once for each cluster ID: whose they are is not known."""
+    lab = Lab()
+    for number in range(40):
+        lab.metadata(number, [(NAME, ID_1)], cluster_id=f"cluster{number:02}aaaaaaaaaaaaa")
+    commit(lab.talk(client_id="app"), 50, "readers", {0: 7})
+    (tmp_path / "many.pcap").write_bytes(lab.pcap())
+    (row,) = [json.loads(line) for line in run("groups", tmp_path / "many.pcap", "--format", "json").stdout.splitlines()]
+    assert (row["group"], row["cluster"]) == ("readers", "cluster00aaaaaaaaaaaaa and 39 other cluster IDs")
+
+
+def test_so_many_clusters_are_kept_apart():
+    """Those with the most servers; each costs as much as reading what its servers sent."""
+    many = {f"c{number:03}": frozenset({"10.0.0.1:9092", f"10.0.1.{number}:9092"}) for number in range(200)}
+    largest = frozenset(f"10.0.2.{number}:9092" for number in range(3))
+    kept = apart(many | {"z": largest})
+    assert len(kept) == MOST_APART
+    assert kept["z"] == largest
+    assert apart({"a": largest, "b": frozenset({"10.0.0.1:9092"})}) == {"a": largest, "b": frozenset({"10.0.0.1:9092"})}
+
+
+def copies_of_a_batch(capture):
+    """How often a question about groups copies the bytes of what it reads."""
+    count = 0
+
+    def seen(_frame, event, function):
+        nonlocal count
+        count += event == "c_call" and getattr(function, "__name__", "") == "tobytes"
+
+    with capture_frames(Session(), [str(capture)], strict=False) as frames:
+        sys.setprofile(seen)
+        try:
+            Groups().read(frames, ())
+        finally:
+            sys.setprofile(None)
+    return count
+
+
+@pytest.mark.parametrize("what", ["commits", "leaves"])
+def test_bytes_are_copied_as_often_however_many_rows_there_are(tmp_path, what):
+    """A commit of 80,000 partitions took 15 CPU s: its group was looked up for each of them, in a copy of the batch."""
+    found = []
+    for many in (10, 200):
+        lab = Lab()
+        talk = lab.talk()
+        if what == "commits":
+            commit(talk, 5, "readers", dict.fromkeys(range(many), 7))
+        else:
+            left = [{"memberId": f"m{number}", "reason": "it ends"} for number in range(many)]
+            talk.ask(5, "LeaveGroup", 5, {"groupId": "readers", "members": left}, {})
+        (tmp_path / f"{many}.pcap").write_bytes(lab.pcap())
+        found.append(copies_of_a_batch(tmp_path / f"{many}.pcap"))
+    assert found[0] == found[1]
