@@ -21,6 +21,7 @@ from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import controllers_named, end_ns, goes_on, slots, stale_controllers, start_ns, whole
 from wirecheck.judge.claims.claim import AT, METADATA_LOG, ZERO, Claim
 from wirecheck.judge.claims.extract.log_entries import SOURCE
+from wirecheck.judge.claims.extract.named_ids import ASKED_BY_ID
 from wirecheck.judge.claims.outcomes import SUCCESS
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import CONTROL, REPORTS, Topic
@@ -347,7 +348,7 @@ def statements(topic: Topic, ids: Collection[str], context: CheckContext) -> Ite
         source, topic_id = claim["source"], claim["topic_id"]
         if topic_id not in ids or source in STATED_ONCE:
             continue
-        if topic_id == ZERO and source not in (*CONTROL, *REPORTS):
+        if topic_id == ZERO and source not in (*CONTROL, *REPORTS, *ASKED_BY_ID):
             continue
         api = claim.first.api
         if source not in ORDERS:

@@ -1,6 +1,6 @@
 """Cases of what only drafts say."""
 
-from tests.judge.cases_agreement import listed
+from tests.judge.cases_agreement import KINDS, TIMES, listed
 from tests.judge.lab import B1, B2, CLUSTER, ID_1, ID_2, disagrees_at
 from wirecheck.decode.layouts.program import Dialect
 
@@ -110,6 +110,36 @@ def tid002_fires__as_drafted(lab):
         asked = TOLD | {"type": INCREMENTAL, "topicStates": topics}
         talk.drafted(at, "LeaderAndIsr", 3, asked, {"errorCode": 0, "partitionErrors": [row]})
     lab.until = 200
+
+
+def answers_without(lab, *, asked=ID_1, error=0):
+    """Broker 2 was ordered with the ID and lists it, and its later Fetch answers have none."""
+    talk_of_drafts(lab)
+    listed(lab)
+    KINDS["draft-leader-and-isr"].states(lab, (1,), ID_1, B2)
+    KINDS["draft-metadata"].states(lab, TIMES, ID_1, B2)
+    fetch = {"topic": "orders", "partitions": [{"partition": 0}]} | ({} if asked is None else {"topicId": asked})
+    row = {"partitionIndex": 0, "errorCode": error, "records": None, "abortedTransactions": None}
+    answer = {"responses": [{"topic": "orders", "partitions": [row]}]}
+    for at in TIMES:
+        lab.talk(B2, "reader", "10.0.0.95").drafted(
+            at + 2, "Fetch", 12, {"replicaId": -1, "topics": [fetch], "sessionEpoch": -1}, answer
+        )
+    lab.until = 200
+
+
+@disagrees_at(2)
+def tid020_fires__an_answer_of_a_draft_leaves_the_id_out(lab):
+    answers_without(lab)
+
+
+def tid020_near_miss__a_draft_is_asked_without_an_id(lab):
+    """Who asks by the name alone is answered by it."""
+    answers_without(lab, asked=None)
+
+
+def tid020_near_miss__a_refusal_of_a_draft_without_an_id(lab):
+    answers_without(lab, error=3)
 
 
 def taken_over(lab, kind, *, before=True):

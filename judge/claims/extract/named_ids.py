@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from wirecheck.judge.claims.batch import Batch, Bools, Lines
+from wirecheck.judge.claims.extract.bindings import stated_ids
 from wirecheck.judge.claims.reduce import Ints, Rows
 
 RESPONSES = (
@@ -40,13 +41,15 @@ REQUESTS = (
     ("ListOffsets", "topics", "name"),
     ("OffsetForLeaderEpoch", "topics", "topic"),
 )
+ASKED_BY_ID = frozenset(source for api, *_, source in RESPONSES if api in {one for one, *_ in REQUESTS})
+"""Sources whose request may name the ID already: an answer without it is a statement, too."""
 
 
 def claims(batch: Batch) -> Iterator[Rows]:
     for api, topics, name, source in batch.each("response", RESPONSES):
-        if (both := paired(topics, name)).any():
-            key = [name, "topic_id", f"={source}", "@endpoint", "-"]
-            yield topics.states("binding", key, both & ~refused(batch, api, topics), tally=topics.slots)
+        if (stated := paired(topics, name) | left_out(topics, name)).any():
+            key = [name, stated_ids(topics), f"={source}", "@endpoint", "-"]
+            yield topics.states("binding", key, stated & ~refused(batch, api, topics), tally=topics.slots)
     for api, topics, name in batch.each("request", REQUESTS):
         if (both := paired(topics, name)).any():
             key = [name, "topic_id", f"={api}", "@who"]
@@ -58,6 +61,21 @@ def paired(topics: Lines, name: str) -> Bools:
     if not (topics.has(name) and topics.has("topic_id")):
         return np.zeros(len(topics), np.bool_)
     found: Bools = (topics.size(name) > 0) & topics.given("topic_id")
+    return found
+
+
+def left_out(topics: Lines, name: str) -> Bools:
+    """Topics that a draft's answer names without an ID, although its request has one of each topic that it asks for."""
+    found = np.zeros(len(topics), np.bool_)
+    api, batch = topics.kind[0], topics.batch
+    drafted = batch.drafted(topics.message)
+    path = next((path for one, path, _ in REQUESTS if one == api), None)
+    if path is None or not drafted.any() or not (topics.has(name) and topics.has("topic_id")):
+        return found
+    if asked := batch.lines(api, "request", path):
+        without = asked.message[~asked.given("topic_id")]
+        whole = np.setdiff1d(asked.message, without)
+        found |= drafted & (topics.size(name) > 0) & ~topics.given("topic_id") & np.isin(topics.partner, whole)
     return found
 
 
