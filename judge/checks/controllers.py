@@ -40,9 +40,10 @@ from wirecheck.judge.checks.shapes import (
     whole,
 )
 from wirecheck.judge.checks.topic_ids import recreation
-from wirecheck.judge.claims.claim import Claim, Key, Sighting, Subject, error_name, slot_of
+from wirecheck.judge.claims.claim import RESERVED, Claim, Key, Sighting, Subject, error_name, slot_of
 from wirecheck.judge.claims.extract.drafts import DELETE
 from wirecheck.judge.claims.extract.peers import DUPLICATE_BROKER_REGISTRATION
+from wirecheck.judge.claims.extract.replicas import ALTER_PARTITION
 from wirecheck.judge.claims.kinds import FORWARDED
 from wirecheck.judge.claims.outcomes import SLOT_NS, SUCCESS, Run
 from wirecheck.judge.claims.overlaps import MOST_BESIDE, overlapping
@@ -300,6 +301,8 @@ def stale_broker_epoch_loop(subject: Subject, group: Group, context: CheckContex
 
 def two_leaders_same_epoch(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     states = [c for c in context.claims("partition", group, *subject) if c["leader"] >= 0 and c["leader_epoch"] >= 0]
+    if subject[1] not in RESERVED:  # who leads the metadata log is LOG006
+        states += context.claims("led", group, *subject)
     led = {(claim["partition"], claim["leader_epoch"], claim["leader"]) for claim in states}
     if len({place[:2] for place in led}) == len(led):
         return
@@ -308,7 +311,7 @@ def two_leaders_same_epoch(subject: Subject, group: Group, context: CheckContext
         states, lambda c: (c["partition"], c["leader_epoch"], generation_of(c))
     ):
         near = {claim["leader"] for claim in claims if is_near(claim)}
-        first = {claim["leader"]: claim for claim in reversed(claims) if len(near) < 2 or not is_near(claim)}
+        first = {claim["leader"]: claim for claim in reversed(claims) if len(near) < 2 or not is_to_client(claim)}
         if len(first) > 1:
             sides = tuple(first_of(claim) for _, claim in sorted(first.items()))
             columns = {**of_id(subject, group, context), "brokers": tuple(sorted(first)), "count": len(first)}
@@ -317,11 +320,18 @@ def two_leaders_same_epoch(subject: Subject, group: Group, context: CheckContext
             yield Evidence((subject[1], partition, epoch), sides, **columns, words=words)
 
 
+def is_to_client(claim: Claim) -> bool:
+    """Whether it may be one of the servers that are near a client; a hint has no replicas."""
+    return is_near(claim) or (claim.kind == "led" and claim["source"] != ALTER_PARTITION)
+
+
 def is_near(claim: Claim) -> bool:
     """Whether a client was given a server without a replica beside it. Servers that share one storage, as WarpStream's
     agents, give each client one near it (diskless topics, KIP-1163, too), whichever the controller knows.
     """
-    return claim["source"] in REPORTS and {*claim["replicas"].split(",")} == {str(claim["leader"])}
+    if claim.kind == "led" or claim["source"] not in REPORTS:
+        return False
+    return {*claim["replicas"].split(",")} == {str(claim["leader"])}
 
 
 def isr_stuck(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

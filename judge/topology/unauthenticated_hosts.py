@@ -250,7 +250,7 @@ OF_MEMBERS = {"creation", "deletion", "address"}
 """
 OF_LOGS = {
     "reaches", "committed", "committed_in_transaction", "committed_epoch", "restored", "offset_gone", "serves",
-    "carried", "denies", "offline", "elected", "reassigning", "changed", "election_asked",
+    "carried", "denies", "offline", "elected", "reassigning", "changed", "election_asked", "led",
 }  # fmt: skip
 """Kinds of claims about what is in a cluster's logs, which broker has them, and who had them changed: another server
 has logs of its own, whichever names and IDs it gives them.
