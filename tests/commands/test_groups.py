@@ -338,7 +338,9 @@ def test_a_server_that_states_many_cluster_ids_has_its_groups_once(run, tmp_path
         lab.metadata(number, [(NAME, ID_1)], cluster_id=f"cluster{number:02}aaaaaaaaaaaaa")
     commit(lab.talk(client_id="app"), 50, "readers", {0: 7})
     (tmp_path / "many.pcap").write_bytes(lab.pcap())
-    (row,) = [json.loads(line) for line in run("groups", tmp_path / "many.pcap", "--format", "json").stdout.splitlines()]
+    (row,) = [
+        json.loads(line) for line in run("groups", tmp_path / "many.pcap", "--format", "json").stdout.splitlines()
+    ]
     assert (row["group"], row["cluster"]) == ("readers", "cluster00aaaaaaaaaaaaa and 39 other cluster IDs")
 
 
