@@ -146,7 +146,7 @@ class Servers:
     def unnamed(self) -> Iterator[str]:
         """Endpoints that state the ClusterId of members, or what only that cluster has, none of whom names their host.
         If members have host names, any address may be one of theirs. So may one of a list of other addresses, as of
-        another listener, with numbers of members.
+        another listener, with numbers of members, where brokers state their ClusterId, too.
         """
         elsewhere: dict[str, set[str]] = defaultdict(set)
         for endpoint, claims in self.addresses.items():
@@ -159,7 +159,7 @@ class Servers:
             host, lists = host_of(endpoint), elsewhere[host_of(endpoint)]
             for one in stated or [one for one in everybody if self.touches(endpoint, one)]:
                 named = not one.literal or host in one.hosts
-                if not named and not any(self.is_listener(end, one) for end in lists):
+                if not named and not (stated and any(self.is_listener(end, one) for end in lists)):
                     yield endpoint
                     break
 

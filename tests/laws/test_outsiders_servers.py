@@ -120,3 +120,26 @@ def test_any_number_of_servers_that_come_later_and_list_one_another_hides_nothin
     found = after(name, clients, tmp_path)
     assert {*findings_of(before)} <= {*findings_of(found)}
     assert {*cards_of(before)} <= {*cards_of(found)}
+
+
+def test_servers_without_a_cluster_id_that_have_the_numbers_of_all_brokers_change_nothing(capture, tmp_path):  # noqa: F811
+    """Brokers state their ClusterId on each listener, so they are not one of members."""
+    name, before = capture
+    of = CLUSTERS[name]
+    numbers = [broker["nodeId"] for broker in brokers_of(of)]
+    hosts = [f"{OUTSIDE}{40 + number}" for number in range(len(NODES) + BROKERS)]
+    listed = [
+        {"nodeId": n, "host": host, "port": PORT} for n, host in zip([*numbers, *range(50, 57)], hosts, strict=True)
+    ]
+    clients = []
+    for number in range(ASKED * len(hosts)):
+        state = {"partitionIndex": 0, "leaderId": numbers[number % BROKERS], "leaderEpoch": 300 + number // len(hosts)}
+        answer = metadata(of, listed, of.topics) | {"clusterId": ""}
+        for topic in answer["topics"]:
+            topic["partitions"] = [{"errorCode": 0, **state, "replicaNodes": numbers, "isrNodes": numbers}]
+        own = Client(of, (hosts[number % len(hosts)], PORT), "app", number)
+        own.ask("Metadata", 12, {"topics": None}, answer, number // len(hosts))
+        clients.append(own)
+    found = after(name, clients, tmp_path)
+    assert findings_of(found) == findings_of(before)
+    assert cards_of(found) == cards_of(before)
