@@ -75,6 +75,9 @@ def together(who: list[str]) -> str:
 
 
 def used_after_end(topic_id: str, statements: list[StatedId], group: Group, context: CheckContext) -> bool:
-    """Whether the ID ended, and all that states it are fetches: who still uses it states nothing of the name."""
+    """Whether the ID ended, and all that states it are fetches: who still uses it states nothing of the name. A draft's
+    answer that has both does.
+    """
     subject = "id", topic_id
-    return all(one.api == "Fetch" for one in statements) and topic_id_uses.end_of(subject, group, context) is not None
+    used = all(one.api == "Fetch" and one.claim.kind == "use" for one in statements)
+    return used and topic_id_uses.end_of(subject, group, context) is not None
