@@ -2,19 +2,66 @@
 
 Rule: only what was seen counts. A partition that no client read, and none wrote with acks=all, has no end and no lag.
 Of a topic that was deleted and created again only what belongs to the newest counts: brokers delete the offsets of a
-deleted topic.
+deleted topic. What has no topic ID belongs to it from when its ID is stated first.
 """
 
 from array import array
-from bisect import bisect_right
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import repeat
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from wirecheck.decode.message import Decoded
+from wirecheck.decode.show.learned_names import MOST_NAMES, named
+from wirecheck.decode.texts import id_codes
 from wirecheck.questions.group_messages import Watermark
 from wirecheck.wording import NS_PER_S
+
+NONE = bytes(16)
+Times = NDArray[np.int64]
+
+
+class Life(NamedTuple):
+    """The newest topic of a name that had several."""
+
+    topic_id: bytes
+    born_ns: int
+    """When its ID was stated first beside the name."""
+
+
+class Lives:
+    """Which topic IDs messages stated beside a name, and when first: the one that was stated last is there now."""
+
+    def __init__(self) -> None:
+        self.first_ns: dict[bytes, tuple[int, str]] = {}
+
+    def learn(self, decoded: Decoded, times_ns: Times) -> None:
+        """`times_ns`: of each message."""
+        for ids_there, codes, texts, messages in named(decoded):
+            there = np.flatnonzero(np.isin(codes, [code for code, name in enumerate(texts) if name]))
+            by_id, unique = id_codes(ids_there[there])
+            order = np.lexsort((times_ns[messages[there]], by_id))
+            for at in order[np.r_[True, np.diff(by_id[order]) != 0]] if len(order) else ():
+                row = there[at]
+                self.add(unique[by_id[at]].tobytes(), texts[codes[row]], int(times_ns[messages[row]]))
+
+    def add(self, topic_id: bytes, name: str, time_ns: int) -> None:
+        if topic_id in self.first_ns or len(self.first_ns) < MOST_NAMES:
+            known_ns, known = self.first_ns.get(topic_id, (time_ns, name))
+            self.first_ns[topic_id] = min(known_ns, time_ns), known
+
+    def newest(self) -> dict[str, Life]:
+        """By name; names of one topic are not in it."""
+        found: dict[str, list[Life]] = {}
+        for topic_id, (time_ns, name) in self.first_ns.items():
+            if topic_id != NONE:
+                found.setdefault(name, []).append(Life(topic_id, time_ns))
+        return {name: max(own, key=lambda one: one.born_ns) for name, own in found.items() if len(own) > 1}
+
 
 MOST_POINTS = 32
 """Of a partition; when there are more, every other one of the older half goes."""
@@ -25,15 +72,13 @@ TREND_NS, SHORTEST_TREND_NS = 60 * NS_PER_S, 10 * NS_PER_S
 class History:
     """An offset of a partition over time: what a group committed, or its end."""
 
-    __slots__ = ("born_ns", "former", "offsets", "stated_ns", "times", "topic_id")
+    __slots__ = ("former", "offsets", "stated_ns", "times", "topic_id")
 
     def __init__(self) -> None:
         self.times, self.offsets = array("q"), array("q")
         self.topic_id = b""
         """Of the newest topic of that name; empty where messages have its name alone."""
         self.former: set[bytes] = set()
-        self.born_ns = 0
-        """When it took another one's place."""
         self.stated_ns = 0
         """When it was stated last as it is, and not as the least that it may be."""
 
@@ -44,7 +89,6 @@ class History:
         if topic_id and topic_id != self.topic_id:
             if self.topic_id:
                 self.former.add(self.topic_id)
-                self.born_ns = time_ns
                 del self.times[:], self.offsets[:]
                 self.stated_ns = 0
             self.topic_id = topic_id
@@ -56,6 +100,17 @@ class History:
         self.offsets.insert(at, offset)
         if len(self.times) > MOST_POINTS:
             del self.times[1 : MOST_POINTS // 2 : 2], self.offsets[1 : MOST_POINTS // 2 : 2]
+
+    def of(self, now: Life | None) -> "History":
+        """What it has of the topic that is there now; without several all of it."""
+        if now is None or self.topic_id == now.topic_id:
+            return self
+        found = History()
+        found.topic_id = now.topic_id
+        since = bisect_left(self.times, now.born_ns) if not self.topic_id else len(self.times)
+        found.times, found.offsets = self.times[since:], self.offsets[since:]
+        found.stated_ns = self.stated_ns if found.times and self.stated_ns >= now.born_ns else 0
+        return found
 
     @property
     def last(self) -> tuple[int, int]:
@@ -96,22 +151,18 @@ class Reached:
         history = self.written if end.is_least and not end.topic_id else self.stated
         history.add(end.time_ns, end.offset, end.topic_id, is_least=end.is_least)
 
-    def end(self, *, had_several: bool) -> History | None:
-        """`had_several`: the name had several topic IDs."""
-        if had_several or not self.written.times:
-            return self.stated if self.stated.times else None
+    def end(self, now: Life | None) -> History | None:
+        """`now`: the newest topic, if the name had several."""
+        stated, written = self.stated.of(now), self.written.of(now)
+        if not written.times:
+            return stated if stated.times else None
         whole = History()
-        points = [*zip(self.stated.times, self.stated.offsets, repeat(False), strict=False)]
-        points += zip(self.written.times, self.written.offsets, repeat(True), strict=False)
+        points = [*zip(stated.times, stated.offsets, repeat(False), strict=False)]
+        points += zip(written.times, written.offsets, repeat(True), strict=False)
         for time_ns, offset, is_least in sorted(points):
-            whole.add(time_ns, offset, self.stated.topic_id, is_least=is_least)
-        whole.born_ns, whole.stated_ns = self.stated.born_ns, self.stated.stated_ns
+            whole.add(time_ns, offset, stated.topic_id, is_least=is_least)
+        whole.stated_ns = stated.stated_ns
         return whole
-
-
-def of_several(topic_names: Mapping[bytes, str]) -> set[str]:
-    """Names of more than one topic ID."""
-    return {name for name, count in Counter(topic_names.values()).items() if count > 1}
 
 
 class Behind(NamedTuple):
@@ -119,13 +170,6 @@ class Behind(NamedTuple):
 
     committed: History
     end: History
-
-    @property
-    def is_of_today(self) -> bool:
-        """Whether the commit is about the topic that is there now."""
-        time_ns, _ = self.committed.last
-        same = self.committed.topic_id in {b"", self.end.topic_id}
-        return same and (time_ns >= self.end.born_ns or self.committed.topic_id != b"")
 
     @property
     def records(self) -> int:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from wirecheck.decode.show.message_lines import Accumulator
-from wirecheck.questions.group_lag import Behind, History, Reached, lag, of_several
+from wirecheck.questions.group_lag import Behind, History, Lives, Reached, lag
 from wirecheck.questions.group_messages import (
     COLUMNS,
     HEARTBEATS,
@@ -132,6 +132,7 @@ class Groups(Accumulator):
     traffic: Traffic = field(init=False)
     groups: dict[str, SeenGroup] = field(default_factory=dict)
     ends: dict[Place, Reached] = field(default_factory=dict)
+    lives: Lives = field(default_factory=Lives)
     cluster_ids: set[str] = field(default_factory=set)
     others: int = 0
     """Groups and partitions beyond the bounds."""
@@ -143,6 +144,7 @@ class Groups(Accumulator):
         chunk = self.traffic.add(exchanges)
         if chunk is None:
             return
+        self.lives.learn(chunk.decoded, chunk.exchanges.ts_ns)
         for step in steps(chunk):
             self.see_step(step)
         for one in commits(chunk, self.traffic.topic_names):
@@ -234,9 +236,8 @@ class Groups(Accumulator):
 
     def partitions(self, group: SeenGroup) -> tuple[list[History], list[Behind]]:
         """Partitions with a commit to the topic that is there now, and those of which the end was seen, too."""
-        several = of_several(self.traffic.topic_names)
-        found = ((place, one, self.ends.get(place)) for place, one in group.commits.items())
-        both = [(one, end.end(had_several=place[0] in several) if end else None) for place, one, end in found]
-        behind = [Behind(one, end) for one, end in both if end is not None]
-        today = [one for one in behind if one.is_of_today]
-        return [one for one, end in both if end is None] + [one.committed for one in today], today
+        newest = self.lives.newest()
+        found = ((newest.get(place[0]), place, one) for place, one in group.commits.items())
+        today = [(now, place, own) for now, place, one in found if (own := one.of(now)).times]
+        both = [(one, end.end(now) if (end := self.ends.get(place)) else None) for now, place, one in today]
+        return [one for one, _ in both], [Behind(one, end) for one, end in both if end is not None]

@@ -19,7 +19,7 @@ from wirecheck.decode.nested import id_text
 from wirecheck.decode.show.message_lines import Accumulator
 from wirecheck.decode.wire import REQUEST, RESPONSE
 from wirecheck.questions.changes import Changes
-from wirecheck.questions.group_lag import History, Reached
+from wirecheck.questions.group_lag import History, Lives, Reached
 from wirecheck.questions.group_messages import (
     COLUMNS,
     HEARTBEATS,
@@ -122,6 +122,7 @@ class Subject(Accumulator):
     commits: dict[tuple[str, int], Commit] = field(default_factory=dict)
     ends: dict[tuple[str, int], Reached] = field(default_factory=dict)
     """Of partitions that the group commits."""
+    lives: Lives = field(default_factory=Lives)
     groups: set[str] = field(default_factory=set)
     """That a client of this name is a member of."""
     has_epochs: bool = False
@@ -140,6 +141,7 @@ class Subject(Accumulator):
         chunk = self.traffic.add(exchanges)
         if chunk is None:
             return
+        self.lives.learn(chunk.decoded, chunk.exchanges.ts_ns)
         self.see_topic(chunk)
         self.see_client(chunk)
         for step in steps(chunk, self.name):

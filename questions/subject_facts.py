@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from wirecheck.decode.api_names import WAITS
 from wirecheck.decode.peer import Peer
 from wirecheck.questions.error_rows import OF_APIS, error_rows
-from wirecheck.questions.group_lag import Behind, lag, of_several
+from wirecheck.questions.group_lag import Behind, lag
 from wirecheck.questions.traffic import Call, Calls, gathered, quantile_ms
 from wirecheck.wording import NS_PER_S, broker_name, client_name, duration, hex_id, plural
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from wirecheck.decode.connection.exchanges import Connection
     from wirecheck.questions.error_rows import ErrorRow
-    from wirecheck.questions.group_lag import History
+    from wirecheck.questions.group_lag import Life, Reached
     from wirecheck.questions.subject import Commit, Described, Member, Move, Subject, View
     from wirecheck.questions.traffic import Count, Use
 
@@ -198,24 +198,23 @@ def of_group(subject: Subject) -> Sections:
         for row in error_rows(subject.traffic)
         if (row.client_id, row.host) in clients and row.api in GROUP_APIS
     ]
-    several, last_ns = of_several(subject.traffic.topic_names), subject.traffic.last_ns
-    found = ((place, commit, subject.ends.get(place)) for place, commit in sorted(subject.commits.items()))
+    newest, last_ns = subject.lives.newest(), subject.traffic.last_ns
     offsets = [
-        offset_of(f"{topic}-{number}", commit, end.end(had_several=topic in several) if end else None, last_ns)
-        for (topic, number), commit, end in found
+        offset_of(f"{topic}-{number}", commit, (subject.ends.get((topic, number)), newest.get(topic)), last_ns)
+        for (topic, number), commit in sorted(subject.commits.items())
     ]
     return {"Errors": errors, "Members": members, "Rebalances": rebalances(subject, unit), "Offsets": offsets}
 
 
-def offset_of(partition: str, commit: Commit, end: History | None, last_ns: int) -> Fact:
+def offset_of(partition: str, commit: Commit, reached: tuple[Reached | None, Life | None], last_ns: int) -> Fact:
     """What a group committed of a partition, and how far that is behind its end."""
-    time_ns, offset = commit.history.last
-    details, behind = f"committed {offset:,}", Behind(commit.history, end) if end else None
-    found = lag([behind], last_ns) if behind else None
-    if behind is not None and not behind.is_of_today:
+    (time_ns, offset), (ends, now) = commit.history.last, reached
+    details, own, end = f"committed {offset:,}", commit.history.of(now), ends.end(now) if ends else None
+    found = lag([Behind(own, end)], last_ns) if own.times and end else None
+    if not own.times:
         details += " of the topic that was deleted: brokers have deleted it, too"
-    elif found is not None and behind is not None:
-        details += f", end {behind.end.last[1]:,}, lag {found.records:,}"
+    elif found is not None and end is not None:
+        details += f", end {end.last[1]:,}, lag {found.records:,}"
         details += f" for {duration(found.seconds)}" if found.records else ""
         details += ", beyond the end that was stated later" if found.ahead else ""
     return Fact(partition, commit.client_id or "", None, None, time_ns, details)

@@ -13,6 +13,7 @@ from wirecheck.session.session import ArgumentError, Session
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from wirecheck.questions.group_lag import Lives
     from wirecheck.questions.group_rows import GroupRow, Groups
     from wirecheck.questions.subject import Subject
     from wirecheck.story.seen import Coverage
@@ -51,14 +52,14 @@ def groups_of(session: Session, folder: Path, ports: "Sequence[int]" = ()) -> Ke
     kept, last_ns = kept_in(folder, result), result.last_ns()
     servers = servers_of(result)
     if len(servers) < 2:
-        one = filled(Groups(), kept, last_ns, names_in(result))
+        one = filled(Groups(lives=lives_in(result)), kept, last_ns)
         return KeptGroups(one.rows(), {*one.groups}, one.others, last_ns, result.coverage())
     known = frozenset[str]().union(*servers.values())
     made = {
-        name: filled(Groups(), of_servers(kept, own, inside=True), last_ns, names_in(result, name))
+        name: filled(Groups(lives=lives_in(result, name)), of_servers(kept, own, inside=True), last_ns)
         for name, own in servers.items()
     }
-    made[UNKNOWN] = filled(Groups(), of_servers(kept, known, inside=False), last_ns, names_in(result))
+    made[UNKNOWN] = filled(Groups(lives=lives_in(result)), of_servers(kept, known, inside=False), last_ns)
     rows = in_order([replace(row, cluster=name) for name, one in made.items() for row in one.rows()])
     names = {name for one in made.values() for name in one.groups}
     return KeptGroups(rows, names, sum(one.others for one in made.values()), last_ns, result.coverage())
@@ -86,15 +87,19 @@ def kept_in(folder: Path, result: "Result", group: str | None = None) -> "Kept":
     return groups_in(folder, latest_run(folder), named, lambda host, server: (host, server) not in ways, group)
 
 
-def names_in(result: "Result", cluster: str | None = None) -> dict[bytes, str]:
-    """The names of topic IDs, also of those that are gone; of one cluster, or of all."""
-    rows = (row for row in result.rows["topics"] if cluster is None or row["cluster"] == cluster)
-    return {row["topic_id"].encode(): row["name"] for row in rows if row["topic_id"] and row["name"]}
+def lives_in(result: "Result", cluster: str | None = None) -> "Lives":
+    """The topics that a name had, also those that are gone; of one cluster, or of all."""
+    from wirecheck.questions.group_lag import Lives
+
+    lives = Lives()
+    for row in result.rows["topics"]:
+        if row["topic_id"] and row["name"] and cluster in {None, row["cluster"]}:
+            lives.add(row["topic_id"].encode(), row["name"], row["first_seen"])
+    return lives
 
 
-def filled(groups: "Groups", kept: "Kept", last_ns: int, names: dict[bytes, str]) -> "Groups":
+def filled(groups: "Groups", kept: "Kept", last_ns: int) -> "Groups":
     groups.traffic.last_ns = last_ns
-    groups.traffic.topic_names.update(names)
     for step in kept.steps:
         groups.see_step(step)
     for one in kept.commits:
@@ -136,7 +141,7 @@ def subject_of(session: Session, folder: Path, name: str, ports: "Sequence[int]"
     subject = Subject(name)
     subject.traffic, subject.changes = traffic_in(folder, result), changes_in(folder, result)
     subject.traffic.last_ns = result.last_ns()
-    subject.traffic.topic_names.update(names_in(result))
+    subject.lives = lives_in(result)
     kept = kept_in(folder, result, name)
     for step in kept.steps:
         subject.see_step(step)

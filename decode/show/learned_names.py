@@ -71,7 +71,7 @@ class Names:
     def learn(self, decoded: Decoded) -> None:
         if not self._asked:
             return
-        for ids_there, codes, texts in named(decoded):
+        for ids_there, codes, texts, _ in named(decoded):
             mine = np.isin(codes, [code for code, text in enumerate(texts) if text in self._asked])
             self.texts |= ids(ids_there[mine])
 
@@ -83,7 +83,7 @@ class TopicNames(dict[bytes, str]):
         super().__init__({base64.urlsafe_b64decode(f"{topic_id}=="): name for name, topic_id in FIXED_IDS.items()})
 
     def learn(self, decoded: Decoded) -> None:
-        for ids_there, codes, texts in named(decoded):
+        for ids_there, codes, texts, _ in named(decoded):
             by_id, unique = id_codes(ids_there)
             there = np.flatnonzero(codes >= 0)
             pairs = np.unique(np.stack([by_id[there], codes[there]], axis=1), axis=0)
@@ -218,12 +218,14 @@ def are_different(one: set[str] | None, other: set[str] | None) -> bool:
     return bool(one and other and one.isdisjoint(other))
 
 
-def named(decoded: Decoded) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int32], list[str]]]:
-    """Of every table whose rows say an id and a name: the ids, codes of the names (-1 for null), the names."""
+def named(decoded: Decoded) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int32], list[str], NDArray[np.int64]]]:
+    """Of every table whose rows say an id and a name: the ids, codes of the names (-1 for null), the names, and in
+    which message each row is.
+    """
     for key, side in kinds(decoded):
         for path, name in naming(key, side):
             table = tables(decoded, key, SIDES[side])[path]
-            yield table["topic_id"], *table[name].codes()
+            yield table["topic_id"], *table[name].codes(), table.message
 
 
 @cache

@@ -275,13 +275,42 @@ def test_a_write_is_at_least_an_end_so_a_commit_may_be_beyond_it(tmp_path):
     assert lag(listed_group(lab, tmp_path)) == "0"
 
 
-def test_writes_by_name_are_of_no_topic_where_the_name_had_several(tmp_path):
-    lab = Lab()
+def recreated(lab):
+    """50 records are read and committed by name, and the topic is created again at 5 s."""
     lab.metadata(0, topics=[(NAME, ID_1)])
     writer = stops(lab)
     lab.metadata(5, topics=[(NAME, ID_2)])
+    return writer
+
+
+def test_a_commit_by_name_before_the_topic_was_created_again_is_of_no_topic(run, tmp_path):
+    lab = Lab()
+    write(recreated(lab), 10, 80)
+    row = listed_group(lab, tmp_path)
+    assert (row.partitions, row.lag, row.committed_ns, row.watermark_ns) == (0, None, None, None)
+    run("replay", tmp_path / "one.pcap", "--out", tmp_path / "verdict")
+    (kept,) = wirecheck.groups(tmp_path / "verdict")
+    assert (kept.lag, kept.committed_ns) == (None, None)
+
+
+def test_of_what_has_no_id_the_newest_topic_has_what_came_since_it_was_stated(tmp_path):
+    """The reader goes on by name, and stops at 30 of 81 records."""
+    lab = Lab()
+    writer = recreated(lab)
+    talk = lab.talk(client_id="app", host="10.0.0.7")
+    fetch(talk, 6, 0, 30)
+    commit(talk, 7, "g", {0: 30})
     write(writer, 10, 80)
-    assert listed_group(lab, tmp_path).lag == 0
+    row = listed_group(lab, tmp_path)
+    assert (row.partitions, row.lag) == (1, 51)
+
+
+def test_an_end_by_name_before_the_topic_was_created_again_is_none(tmp_path):
+    lab = Lab()
+    write(recreated(lab), 6, 80, acks=1)
+    commit(lab.talk(client_id="app", host="10.0.0.7"), 7, "g", {0: 30})
+    row = listed_group(lab, tmp_path)
+    assert (row.partitions, row.lag) == (1, None)
 
 
 def test_a_commit_beyond_a_later_end_is_said(tmp_path):
