@@ -326,9 +326,12 @@ def stopped(finding: Finding, found: Hurts) -> list[Harm]:
         "recovered": found.recovered or "recovered" in words,
         "granted_before": True,
     }
+    api, outcome = found.api or words.get("api", ""), found.outcome
+    if "closed" in words:
+        api, outcome, about["granted_before"] = words["closed"], CLOSED_WITHOUT_RESPONSE, False
+        about["count"] = 1  # what was seen so often is the member
     return [
-        replace(hurt_by(finding, client, words["hurt_host"], found.api or words["api"], found.outcome), **about)
-        for client in finding.client_ids
+        replace(hurt_by(finding, client, words["hurt_host"], api, outcome), **about) for client in finding.client_ids
     ]
 
 

@@ -13,17 +13,20 @@ from typing import NamedTuple
 import numpy as np
 
 from wirecheck.client_ids import is_internal
+from wirecheck.decode.api_names import key_of
+from wirecheck.decode.releases import removed_in_4
 from wirecheck.decode.request_waits import MILLISECOND_NS
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.fetching import partition_states
 from wirecheck.judge.checks.lone_readers import longest_pause
 from wirecheck.judge.checks.progress import Log, by_slot, log_of, of_group
 from wirecheck.judge.checks.shapes import all_begun, captured_brokers, clock, counted, resting_on, seen_whole
+from wirecheck.judge.checks.versions import advertised, took
 from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, Claim, Subject, error_name
 from wirecheck.judge.claims.extract.clients import EPOCH_END_NS
 from wirecheck.judge.claims.extract.group_members import BY_ID, SHARE
 from wirecheck.judge.claims.members import hashed, named, of_partition
-from wirecheck.judge.claims.outcomes import OTHERS, SLOT_NS
+from wirecheck.judge.claims.outcomes import OTHERS, SLOT_NS, SUCCESS
 from wirecheck.judge.claims.reduce import Column
 from wirecheck.judge.results.finding import Evidence
 from wirecheck.judge.thresholds import SECOND_NS
@@ -82,6 +85,10 @@ def assigned_but_not_fetching(subject: Subject, group: Group, context: CheckCont
             words |= {"hurt_host": subject[1], "rejected": rejected, "why": f"its last fetch was rejected: {rejected}"}
         if OUT_OF_RANGE in errors:
             words["gone"] = "yes"
+        if (closed := closed_on(found[0][0], group, context)) is not None:
+            words |= {"hurt_host": subject[1], "closed": closed["api"]}
+            words["why"] = f"the broker closes connections on {closed['api']} v{closed['version']}"
+            claims.append(closed)
         ids = tuple(sorted({held.topic_id for held, *_ in found if held.topic_id}))
         about = {"topic": topic, "topic_ids": ids, "client_ids": (claims[0]["client_id"],), "first_ns": since_ns}
         last_ns = max(held.member.peak["alive"] for held, *_ in found)
@@ -99,7 +106,7 @@ def patient(
         last_ns = max((since_ns for _, since_ns in mine), default=0)
         for held, own_ns in mine:
             polls = polls_on(held, last_ns, logs, group, context)
-            fetched = rejected_with(held, group, context) is not None  # itself: no other client does it for it
+            fetched = is_rejected(held, group, context)  # itself: no other client does it for it
             alone = polls or fetched or len(own) == len(clients)
             since_ns = own_ns if alone else idle_since_ns(held, subject, clients, group, context)
             yield held, since_ns, patience_ns(held, since_ns, group, context, polls=polls)
@@ -142,7 +149,7 @@ def patience_ns(held: Held, since_ns: int, group: Group, context: CheckContext, 
     own_ms = int(held.member.peak.get("rebalance_timeout_ms", -1))
     longest = max(context.settings.unanswered_s * SECOND_NS, own_ms * 1_000_000)
     mine = positions_of(held, group, context)
-    if rejected_with(held, group, context) is not None:
+    if is_rejected(held, group, context):
         return context.settings.stuck_s * SECOND_NS
     if not mine or not log_goes_on(held, mine, since_ns, group, context):
         return longest
@@ -234,6 +241,31 @@ def rejected_with(held: Held, group: Group, context: CheckContext) -> int | None
 
 
 OUT_OF_RANGE = 1
+TO_READ = frozenset({"OffsetFetch", "ListOffsets", "Fetch"})
+
+
+def is_rejected(held: Held, group: Group, context: CheckContext) -> bool:
+    return rejected_with(held, group, context) is not None or closed_on(held, group, context) is not None
+
+
+def closed_on(held: Held, group: Group, context: CheckContext) -> Claim | None:
+    """What a member that never fetched a partition asked for last to read at all, if the broker closed the connection
+    on it, at once: a version that every Kafka 4 removed, and that no broker accepts as far as is known. A library that
+    joins a group in versions that are still there may ask once, and live on without its partitions.
+    """
+    if positions_of(held, group, context):
+        return None
+    client = "client", held.member["client_id"] or "", held.member["host"]
+    soon_ns = context.settings.refusal_s * SECOND_NS
+    every = [one for one in context.claims("closed_on", group, *client) if -one.peak["soonest"] <= soon_ns]
+    removed = [one for one in every if one["api"] in TO_READ and removed_in_4(key_of(one["api"]), one["version"])]
+    last = max(removed, key=lambda one: (one.last.ts_ns, str(one.key)), default=None)
+    if last is None:
+        return None
+    asked = [one for one in context.claims("activity", group, *client) if one["api"] == last["api"]]
+    ranges = advertised(last, group, context)
+    known = ranges is not None and took(last, ranges, group, context)
+    return None if known or any(SUCCESS in one.outcomes for one in asked) else last
 
 
 def looks_for_an_offset(held: Held, since_ns: int, group: Group, context: CheckContext) -> bool:

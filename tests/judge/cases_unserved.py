@@ -1763,6 +1763,29 @@ def cli004_cannot_know__that_connection_is_open(lab):
     lab.talks[1].ask(700, "Metadata", 12, {"topics": None}, {"clusterId": None})
 
 
+def asks_in_an_old_version(lab, release="4.4.0"):
+    """It joins in versions that are still there, and its broker closes the connection on what it asks for first."""
+    lists_songs(lab)
+    lab.versions(0, ranges(release))
+    member(lab, until=60)
+    lab.talk(client_id="reader", host="10.0.0.7").refused(3, "ListOffsets", 0)
+
+
+def cli004_fires__its_offsets_are_asked_for_in_a_version_that_is_gone(lab):
+    asks_in_an_old_version(lab)
+
+
+def cli004_near_miss__the_broker_has_that_version_and_closed_for_another_reason(lab):
+    """An application that has paused its partitions."""
+    asks_in_an_old_version(lab, "3.9.1")
+    lab.talk(client_id="other").ask(4, "ListOffsets", 0, {}, {"topics": []})
+
+
+def cli004_near_miss__asks_again_in_another_version(lab):
+    asks_in_an_old_version(lab)
+    lab.talk(client_id="reader", host="10.0.0.7").ask(4, "ListOffsets", 1, {}, {"topics": []})
+
+
 def cli004_fires__one_partition_of_two(lab):
     lists_songs(lab)
     member(lab)
