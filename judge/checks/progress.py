@@ -461,7 +461,7 @@ def of_recreation(log: Log, partition: int, every: list[Reader]) -> Iterator[tup
             sought = log.at("sought", partition)
             asked = any(asks_where_to_begin(claim, who, begun.offset, born_ns) for claim in sought if begun.by_id)
             asked = asked or looks_at_last_records(partition, who, mine, begun, log)
-            may_be_set = not is_whole or is_set(partition, mine, begun, log)
+            may_be_set = not is_whole or is_set(partition, mine, begun, log) or is_chosen(partition, begun, log)
             if not asked and may_be_set and not may_be_kept(partition, mine, begun, log):
                 continue
             again = max(one.last[1] for one in begun.readers) - begun.offset
@@ -630,10 +630,26 @@ def is_set(partition: int, mine: list[Reader], begun: Begin, log: Log) -> bool:
     return any(born <= slot < begin and offset == begun.offset for slot, offset in done)
 
 
+def is_chosen(partition: int, begun: Begin, log: Log) -> bool:
+    """Whether the new log was longer already when a reader began: its application names the offset, as by a seek, if
+    that is not from the former topic either. Who goes on by itself does so there, or at an end.
+    """
+    return begun.offset < greatest(log.end(partition), begun.ts_ns // SLOT_NS - 1)
+
+
+def former_commit(partition: int, mine: list[Reader], log: Log) -> int:
+    """The last offset that a reader's groups committed in the former topic, before the slot in which it was created
+    again.
+    """
+    groups = {place for one in mine for place in shared_by(one, log)}
+    done = by_slot(one for one in log.current("committed", partition) if ("group", one["group"]) in groups)
+    return greatest(done, log.born_ns // SLOT_NS - 1)
+
+
 def may_be_kept(partition: int, mine: list[Reader], begun: Begin, log: Log) -> bool:
     """Whether no commit that was not captured explains where a reader begins: where it was in the former topic, between
-    what it asked for in its last seconds, as it may have committed, and the end of that one; or any offset, if it goes
-    on at once. A tool sets offsets of groups without members alone.
+    its last commit, or what it asked for in its last seconds, as it may have committed, and the end of that one; or any
+    offset, if it goes on at once. A tool sets offsets of groups without members alone.
     """
     born, ended_ns = log.born_ns // SLOT_NS, log.topic.lives.ended_ns if log.topic.lives else 0
     before = [one for one in mine if read_before(one, log, ended_ns)]
@@ -642,6 +658,7 @@ def may_be_kept(partition: int, mine: list[Reader], begun: Begin, log: Log) -> b
     ends = [offset for slot, offset in by_slot(serves) if slot <= born]
     last = max((slot for slot, _ in asked), default=0)
     least = min((offset for slot, offset in asked if slot >= last - 1), default=0)
+    least = max(least, former_commit(partition, mine, log))
     at_once = begun.ts_ns // SLOT_NS <= last + 1
     return at_once or least <= begun.offset <= max(ends, default=begun.offset)
 
