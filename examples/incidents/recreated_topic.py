@@ -196,11 +196,13 @@ class Run:
 
     def prepare(self) -> None:
         lab = self.lab
-        lab.format(lab.raft_node(1, KAFKA, "broker,controller"))
-        lab.nodes[1].config |= {
-            "transaction.state.log.num.partitions": 1, "share.coordinator.state.topic.num.partitions": 1,
-            "share.coordinator.state.topic.replication.factor": 1, "share.coordinator.state.topic.min.isr": 1,
-        }  # fmt: skip
+        for number in range(1, self.given.brokers + 1):
+            node = lab.raft_node(number, KAFKA, "broker,controller" if number == 1 else "broker")
+            node.config |= {
+                "transaction.state.log.num.partitions": 1, "share.coordinator.state.topic.num.partitions": 1,
+                "share.coordinator.state.topic.replication.factor": 1, "share.coordinator.state.topic.min.isr": 1,
+            }  # fmt: skip
+            lab.format(node)
         lab.start()
         self.operator = Operator(lab.bootstrap())
         every = commands(self.given.clients)
@@ -299,7 +301,7 @@ class Run:
         hurt = [name for name, one in clients.items() if one["never_read"] or one["not_reached"] > 5]
         return {
             "kafka": KAFKA,
-            "brokers": [{"id": 1}],
+            "brokers": [{"id": number} for number in self.lab.nodes],
             "topics": [{"name": topic} for topic in self.written],
             "events": self.events,
             "records": self.given.records,
@@ -325,6 +327,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--records", type=int, default=20, help="of the new topic, at once: 20 is short, 200 is long")
     parser.add_argument("--seconds", type=float, default=60, help="how long it is written to")
     parser.add_argument("--gap", type=float, default=1, help="seconds between deletion and creation")
+    parser.add_argument("--brokers", type=int, default=1, help="topics and groups are divided among them")
     parser.add_argument("--partitions", default="1", help="before and after: 2:4")
     parser.add_argument("--times", type=int, default=1, help="how often it is recreated")
     parser.add_argument("--never", action="store_true", help="it is deleted, and not created again")

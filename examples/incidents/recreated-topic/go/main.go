@@ -46,7 +46,7 @@ func main() {
 }
 
 func franz(ctx context.Context, library, bootstrap, topic, id, group string) {
-	opts := []kgo.Opt{kgo.SeedBrokers(bootstrap), kgo.ClientID(id), kgo.ConsumeTopics(topic),
+	opts := []kgo.Opt{kgo.SeedBrokers(strings.Split(bootstrap, ",")...), kgo.ClientID(id), kgo.ConsumeTopics(topic),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.WithLogger(kgo.BasicLogger(os.Stderr, kgo.LogLevelInfo, nil))}
 	if !strings.Contains(library, "assign") {
 		opts = append(opts, kgo.ConsumerGroup(group), kgo.AutoCommitInterval(time.Second))
@@ -110,7 +110,7 @@ func (handler) ConsumeClaim(session sarama.ConsumerGroupSession, claim sarama.Co
 }
 
 func saramaGroup(ctx context.Context, bootstrap, topic, id, group string) {
-	client, err := sarama.NewConsumerGroup([]string{bootstrap}, group, saramaConfig(id))
+	client, err := sarama.NewConsumerGroup(strings.Split(bootstrap, ","), group, saramaConfig(id))
 	if err != nil {
 		fail(err)
 		return
@@ -130,7 +130,7 @@ func saramaGroup(ctx context.Context, bootstrap, topic, id, group string) {
 }
 
 func saramaPartition(ctx context.Context, bootstrap, topic, id string) {
-	client, err := sarama.NewConsumer([]string{bootstrap}, saramaConfig(id))
+	client, err := sarama.NewConsumer(strings.Split(bootstrap, ","), saramaConfig(id))
 	if err != nil {
 		fail(err)
 		return
@@ -163,7 +163,7 @@ func saramaPartition(ctx context.Context, bootstrap, topic, id string) {
 }
 
 func segmentio(ctx context.Context, library, bootstrap, topic, id, group string) {
-	config := kafka.ReaderConfig{Brokers: []string{bootstrap}, Topic: topic, StartOffset: kafka.FirstOffset,
+	config := kafka.ReaderConfig{Brokers: strings.Split(bootstrap, ","), Topic: topic, StartOffset: kafka.FirstOffset,
 		MaxWait: 500 * time.Millisecond, Dialer: &kafka.Dialer{ClientID: id, Timeout: 5 * time.Second},
 		ErrorLogger: kafka.LoggerFunc(func(format string, words ...any) { say("I", "log", fmt.Sprintf(format, words...)) })}
 	if library == "kafka-go" {

@@ -14,7 +14,7 @@ process.on('SIGTERM', () => {
 async function kafkajs () {
   const { Kafka, logLevel } = (await import('kafkajs')).default
   const logCreator = () => ({ log }) => say('I', 'log', log.message, log.error ?? '')
-  const consumer = new Kafka({ clientId, brokers: [bootstrap], logLevel: logLevel.WARN, logCreator }).consumer({ groupId })
+  const consumer = new Kafka({ clientId, brokers: bootstrap.split(','), logLevel: logLevel.WARN, logCreator }).consumer({ groupId })
   consumer.on(consumer.events.CRASH, event => error(event.payload.error))
   await consumer.connect()
   await consumer.subscribe({ topic, fromBeginning: true })
@@ -26,7 +26,7 @@ async function kafkajs () {
 async function confluent () {
   const { KafkaJS } = (await import('@confluentinc/kafka-javascript')).default
   const own = { groupId, fromBeginning: true, autoCommitInterval: 1000 }
-  const kafka = new KafkaJS.Kafka({ kafkaJS: { clientId, brokers: [bootstrap], logLevel: KafkaJS.logLevel.WARN } })
+  const kafka = new KafkaJS.Kafka({ kafkaJS: { clientId, brokers: bootstrap.split(','), logLevel: KafkaJS.logLevel.WARN } })
   const consumer = kafka.consumer({ kafkaJS: own })
   await consumer.connect()
   await consumer.subscribe({ topic })
@@ -36,7 +36,7 @@ async function confluent () {
 
 async function platformatic () {
   const { Consumer, stringDeserializers } = await import('@platformatic/kafka')
-  const own = { clientId, groupId, bootstrapBrokers: [bootstrap], deserializers: stringDeserializers, autocommit: 1000 }
+  const own = { clientId, groupId, bootstrapBrokers: bootstrap.split(','), deserializers: stringDeserializers, autocommit: 1000 }
   const consumer = new Consumer(library.includes('848') ? { ...own, groupProtocol: 'consumer' } : own)
   consumer.on('error', error)
   const stream = await consumer.consume({ topics: [topic], mode: 'committed', fallbackMode: 'earliest' })
@@ -48,8 +48,7 @@ async function platformatic () {
 
 async function kafkaTs () {
   const { createKafkaClient } = await import('kafka-ts')
-  const [host, port] = bootstrap.split(':')
-  const client = createKafkaClient({ clientId, bootstrapServers: [{ host, port: Number(port) }] })
+  const client = createKafkaClient({ clientId, bootstrapServers: bootstrap.split(',').map(address => ({ host: address.split(':')[0], port: Number(address.split(':')[1]) })) })
   const onBatch = async messages => { for (const one of messages) say('R', one.offset, one.value, one.partition) }
   const own = { groupId, topics: [topic], allowTopicAutoCreation: false, fromTimestamp: -2n }
   const consumer = await client.startConsumer({ ...own, onBatch, onError: error })
