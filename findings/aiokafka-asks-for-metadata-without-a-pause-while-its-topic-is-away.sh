@@ -5,7 +5,7 @@
 # What happens: it asks as fast as it is answered, some hundred times a second, until the topic is there again.
 #
 # Seen: 2026-11-28, against Apache Kafka 4.4.0 (750 to 1,000 Metadata requests in 1.5 s in own captures). Source: those, and
-# the run below, which counts what the library itself logs that it sends. Needs bash, python3, java 17 with Maven. 90 s.
+# the run below, which counts what the library itself logs that it sends. Needs bash, python3 with venv, java 17 with Maven. 90 s.
 set -euo pipefail
 T=$(mktemp -d)
 NODE=""
@@ -63,7 +63,7 @@ X
 # The driver: a topic of BEFORE partitions with 66 records, a client that reads them; then the topic is deleted, and
 # GAP seconds later it is there again with AFTER partitions, 60 records at once and two a second for SECONDS.
 # drive OUT TOPIC BEFORE AFTER GAP SECONDS -- COMMAND ...: what COMMAND prints has the values, old-N and new-N.
-tools() { python3 -m pip install -q --target "$T/py" confluent-kafka==2.16.1 2> /dev/null; cat > "$T/drive.py" <<'P'
+tools() { python3 -m venv "$T/env"; PATH="$T/env/bin:$PATH"; pip install -q confluent-kafka==2.16.1 2> /dev/null; cat > "$T/drive.py" <<'P'
 import os, re, subprocess, sys, time
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -125,10 +125,10 @@ finally:
         client.kill()
 P
 }
-drive() { BOOTSTRAP="127.0.0.1:$PORT" PYTHONPATH="$T/py" timeout 300 python3 "$T/drive.py" "$@"; }
+drive() { BOOTSTRAP="127.0.0.1:$PORT" timeout 300 python3 "$T/drive.py" "$@"; }
 
 tools
-python3 -m pip install -q --target "$T/py" aiokafka==0.14.0 2> /dev/null
+pip install -q aiokafka==0.14.0 2> /dev/null
 cat > "$T/c.py" <<'P'
 import asyncio, collections, logging, signal, sys, time
 from aiokafka import AIOKafkaConsumer
@@ -160,7 +160,7 @@ async def main():
 asyncio.run(main())
 P
 start_node
-drive "$T/out" away 1 1 5 15 -- env PYTHONPATH="$T/py" python3 "$T/c.py" "127.0.0.1:$PORT" away
+drive "$T/out" away 1 1 5 15 -- python3 "$T/c.py" "127.0.0.1:$PORT" away
 grep 'by second\|most in' "$T/out"
 [ "$(sed -n 's/most in a second: //p' "$T/out")" -gt 100 ] || { echo "not as described: at most ten times what retry_backoff_ms allows"; exit 1; }
 echo "as described: more than ten times what retry_backoff_ms allows"

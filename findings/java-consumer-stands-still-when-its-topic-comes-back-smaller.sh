@@ -9,7 +9,7 @@
 # many partitions as before it reads at once.
 #
 # Seen: 2026-11-28, kafka-clients 4.4.0 (ConsoleConsumer of kafka-tools) against Apache Kafka 4.4.0. Source: an own
-# capture (555 rejected commits in 52 s), and the run below. Needs bash, python3, java 17 with Maven. About 4 minutes.
+# capture (555 rejected commits in 52 s), and the run below. Needs bash, python3 with venv, java 17 with Maven. About 4 minutes.
 set -euo pipefail
 T=$(mktemp -d)
 NODE=""
@@ -67,7 +67,7 @@ X
 # The driver: a topic of BEFORE partitions with 66 records, a client that reads them; then the topic is deleted, and
 # GAP seconds later it is there again with AFTER partitions, 60 records at once and two a second for SECONDS.
 # drive OUT TOPIC BEFORE AFTER GAP SECONDS -- COMMAND ...: what COMMAND prints has the values, old-N and new-N.
-tools() { python3 -m pip install -q --target "$T/py" confluent-kafka==2.16.1 2> /dev/null; cat > "$T/drive.py" <<'P'
+tools() { python3 -m venv "$T/env"; PATH="$T/env/bin:$PATH"; pip install -q confluent-kafka==2.16.1 2> /dev/null; cat > "$T/drive.py" <<'P'
 import os, re, subprocess, sys, time
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -129,7 +129,7 @@ finally:
         client.kill()
 P
 }
-drive() { BOOTSTRAP="127.0.0.1:$PORT" PYTHONPATH="$T/py" timeout 300 python3 "$T/drive.py" "$@"; }
+drive() { BOOTSTRAP="127.0.0.1:$PORT" timeout 300 python3 "$T/drive.py" "$@"; }
 
 tools
 start_node

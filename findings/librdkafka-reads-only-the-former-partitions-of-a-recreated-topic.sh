@@ -7,7 +7,7 @@
 # as long as the run takes (60 s; topic.metadata.refresh.interval.ms is 300 s). With 5 s they are read at once.
 #
 # Seen: 2026-11-28, against Apache Kafka 4.4.0. Source: an own capture, and the run below.
-# Needs bash, python3, java 17 with Maven. About 3 minutes.
+# Needs bash, python3 with venv, java 17 with Maven. About 3 minutes.
 set -euo pipefail
 T=$(mktemp -d)
 NODE=""
@@ -65,7 +65,7 @@ X
 # The driver: a topic of BEFORE partitions with 66 records, a client that reads them; then the topic is deleted, and
 # GAP seconds later it is there again with AFTER partitions, 60 records at once and two a second for SECONDS.
 # drive OUT TOPIC BEFORE AFTER GAP SECONDS -- COMMAND ...: what COMMAND prints has the values, old-N and new-N.
-tools() { python3 -m pip install -q --target "$T/py" confluent-kafka==2.16.1 2> /dev/null; cat > "$T/drive.py" <<'P'
+tools() { python3 -m venv "$T/env"; PATH="$T/env/bin:$PATH"; pip install -q confluent-kafka==2.16.1 2> /dev/null; cat > "$T/drive.py" <<'P'
 import os, re, subprocess, sys, time
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -127,7 +127,7 @@ finally:
         client.kill()
 P
 }
-drive() { BOOTSTRAP="127.0.0.1:$PORT" PYTHONPATH="$T/py" timeout 300 python3 "$T/drive.py" "$@"; }
+drive() { BOOTSTRAP="127.0.0.1:$PORT" timeout 300 python3 "$T/drive.py" "$@"; }
 
 tools
 cat > "$T/c.py" <<'P'
@@ -146,7 +146,7 @@ c.close()
 P
 start_node
 for interval in 300000 5000; do
-  drive "$T/$interval" "refresh-$interval" 1 3 1 60 -- env PYTHONPATH="$T/py" python3 "$T/c.py" "127.0.0.1:$PORT" "refresh-$interval" $interval
+  drive "$T/$interval" "refresh-$interval" 1 3 1 60 -- python3 "$T/c.py" "127.0.0.1:$PORT" "refresh-$interval" $interval
   for partition in 0 1 2; do echo "refresh-$interval partition $partition: $(grep -c "^partition $partition new-" "$T/$interval" || true) new records read"; done | tee "$T/$interval.result"
 done
 { grep -q 'partition 1: 0 new' "$T/300000.result" && grep -q 'partition 2: 0 new' "$T/300000.result" && ! grep -q ': 0 new' "$T/5000.result" && ! grep -q 'partition 0: 0 new' "$T/300000.result"; } || { echo "not as described: see the lines above"; exit 1; }
