@@ -26,7 +26,7 @@ from wirecheck.commands.units import time
 from wirecheck.document import document
 from wirecheck.session.frame_tables import capture_frames
 from wirecheck.session.inputs import result_folder
-from wirecheck.session.kept_subjects import OF_CAPTURE, need_no_time, subject_of
+from wirecheck.session.kept_subjects import OF_CAPTURE, kept_subjects, need_no_time, subject_of
 from wirecheck.session.results import need_whole
 from wirecheck.session.subjects import kind_of
 from wirecheck.wording import and_list, plural
@@ -99,15 +99,19 @@ def of_results(
     name: str, folder: "Path", ports: tuple[int, ...], form: str, *, every: bool, strict: bool, **asked: Any
 ) -> None:
     from wirecheck.questions.subject_facts import sections
-    from wirecheck.session.cluster_readings import servers_of
     from wirecheck.session.subject_findings import with_findings
 
     need_no_time(folder, asked["at"])
     subject, result = subject_of(options.session(), folder, name, ports)
     kind, others = kind_of(subject, asked["kind"])
-    show([(View(name, kind, None), with_findings(sections(subject, kind), subject, kind, result))], form, every=every)
+    found = kept_subjects(folder, subject, result, kind)
+    shown = [
+        (View(name, kind, cluster), with_findings(sections(one, kind), one, kind, result, cluster))
+        for cluster, one in found or [(None, subject)]
+    ]
+    show(shown, form, every=every)
     lacking = [OF_CAPTURE[kind]] if kind in OF_CAPTURE else []
-    lacking += ["which of the clusters has what"] if len(servers_of(result)) > 1 else []
+    lacking += ["which of the clusters has what"] if found is None else []
     if lacking:
         tell(f"wirecheck: not in results: {and_list(lacking)}; ask the capture")
     if form == "text":

@@ -106,7 +106,7 @@ class Count:
     first_ns: int = 0
     last_ns: int = 0
     servers: dict[str, int] = field(default_factory=dict)
-    """How often by broker, of a rejection."""
+    """How often by broker, MOST_SERVERS at most; of `uses` and `failures`."""
     streak: int = 0
     """Of a rejection, how often since it was away for STREAK_NS."""
     streak_ns: int = 0
@@ -119,6 +119,10 @@ class Count:
         self.first_ns = min(self.first_ns, first_ns) if self.count else first_ns
         self.last_ns = max(self.last_ns, last_ns)
         self.count += count
+
+    def at_server(self, server: str, count: int) -> None:
+        if server in self.servers or len(self.servers) < MOST_SERVERS:
+            self.servers[server] = self.servers.get(server, 0) + count
 
     def merge(self, other: Count) -> None:
         """Counted elsewhere too; a streak is not, as others may come in between."""
@@ -430,10 +434,12 @@ class Traffic(Coverage):
         pairs = np.unique(np.concatenate(parts, axis=1), axis=1)
         index, topics, named = pairs[0], pairs[1], list(texts)
         replica = chunk.replica[index] if key == FETCH else np.full(len(index), -1)
-        for group in grouped((chunk.party[index], topics, replica + 1), chunk.asked_ns[index]):
+        for group in grouped((chunk.party[index], topics, replica + 1, chunk.server[index]), chunk.asked_ns[index]):
             call = chunk.call(int(index[group.row]))
             use = Use(call.client_id, call.host, call.api, named[topics[group.row]], int(replica[group.row]))
-            self.uses.row(use, group.size, group.first_ns, group.last_ns)
+            row = self.uses.row(use, group.size, group.first_ns, group.last_ns)
+            if row is not None:
+                row.at_server(call.server, group.size)
 
     def count_sessions(self, chunk: Chunk) -> None:
         """When each client put a topic into a fetch session last, and when it took it out of one."""
@@ -476,18 +482,22 @@ class Traffic(Coverage):
             row.sum_ms += wait_ms
             row.worst_ms = max(row.worst_ms, wait_ms)
 
+    def failure_of(self, call: Call, error: str, topic: str, replica: int) -> Rejection:
+        """What it is counted as."""
+        return Rejection(error, call.client_id, call.host, call.api, topic, replica)
+
     def fail(self, chunk: Chunk, index: int, error: str, topic: str, time_ns: int) -> Count | None:
         call = chunk.call(index)
         chunk.failed[index] |= error != THROTTLED
         replica = int(chunk.replica[index]) if call.api == "Fetch" else -1
-        failure = Rejection(error, call.client_id, call.host, call.api, topic, replica)
+        failure = self.failure_of(call, error, topic, replica)
         known = self.failures.get(failure)
         again = known is not None and time_ns - known.last_ns <= STREAK_NS
         row = self.failures.row(failure, 1, time_ns, time_ns)
         if row is not None:
             row.streak, row.streak_ns = (row.streak + 1, row.streak_ns) if again else (1, time_ns)
-        if row is not None and (call.server in row.servers or len(row.servers) < MOST_SERVERS):
-            row.servers[call.server] = row.servers.get(call.server, 0) + 1
+        if row is not None:
+            row.at_server(call.server, 1)
         return row
 
 

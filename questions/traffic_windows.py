@@ -62,7 +62,8 @@ class Minute:
 
     calls: dict[Call, Calls] = field(default_factory=dict)
     uses: dict[Use, Count] = field(default_factory=dict)
-    failures: dict[Rejection, Count] = field(default_factory=dict)
+    failures: list[tuple[Rejection, Count]] = field(default_factory=list)
+    """By server."""
     fetched: dict[tuple[str | None, str, str], Asked] = field(default_factory=dict)
     whole_fetch_ns: dict[tuple[str | None, str, str], int] = field(default_factory=dict)
 
@@ -79,13 +80,21 @@ class Windows(Traffic):
         self.count(chunk)
         return chunk.plain()
 
+    def failure_of(self, call: Call, error: str, topic: str, replica: int) -> Rejection:
+        """Kept apart by server: one client may use a topic of one name in several clusters."""
+        return super().failure_of(call._replace(host=f"{call.host} {call.server}"), error, topic, replica)
+
     def minutes(self) -> dict[int, Minute]:
         """By number since 1970."""
         found: dict[int, Minute] = {}
-        for name in ("calls", "uses", "failures"):
+        for name in ("calls", "uses"):
             for key, one in getattr(self, name).items():
                 minute, host = divided(key.host)
                 getattr(found.setdefault(minute, Minute()), name)[key._replace(host=host)] = one
+        for failure, count in self.failures.items():
+            minute, place = divided(failure.host)
+            host, _, _ = place.partition(" ")
+            found.setdefault(minute, Minute()).failures.append((failure._replace(host=host), count))
         for name in ("fetched", "whole_fetch_ns"):
             for (client_id, place, more), one in getattr(self, name).items():
                 minute, host = divided(place)
@@ -114,7 +123,7 @@ def add_minute(traffic: Traffic, minute: Minute) -> None:
         merged(traffic.calls, call, calls)
     for use, count in minute.uses.items():
         merged(traffic.uses, use, count)
-    for failure, count in minute.failures.items():
+    for failure, count in minute.failures:
         known = traffic.failures.get(failure)
         again = known is not None and count.first_ns - known.last_ns <= STREAK_NS
         row = merged(traffic.failures, failure, count)

@@ -128,32 +128,93 @@ def subject_of(session: Session, folder: Path, name: str, ports: "Sequence[int]"
     """What a folder of results keeps of a topic, a client, a group or a broker, and the results. Raises InputError
     where there is nothing.
     """
+    result = results_in(session, folder, ports)
+    need_kept(folder, "requests_by_minute", result)
+    need_groups(folder, result)
+    return kept_of(name, folder, result, Part()), result
+
+
+def kept_subjects(
+    folder: Path, whole: "Subject", result: "Result", kind: str
+) -> "list[tuple[str | None, Subject]] | None":
+    """The name in each cluster that has it; where it is in one alone, what was read of the whole. None where an earlier
+    version wrote the tables, which do not say in which cluster a topic was used.
+    """
+    from wirecheck.questions.subject_facts import kinds_of
+    from wirecheck.session.cluster_readings import UNKNOWN, servers_of
+
+    servers = servers_of(result)
+    if len(servers) < 2:
+        return [(None, whole)]
+    if not names_servers(folder):
+        return None
+    clusters = frozenset(servers)
+    parts = [Part(cluster, own, clusters) for cluster, own in servers.items()]
+    parts.append(Part(UNKNOWN, frozenset[str]().union(*servers.values()), clusters))
+    made = [(part.cluster, kept_of(whole.name, folder, result, part)) for part in parts]
+    found = [(cluster, one) for cluster, one in made if kind in kinds_of(one)]
+    return [*found] if len(found) > 1 else [(None, whole)]
+
+
+def names_servers(folder: Path) -> bool:
+    """Whether uses of topics are kept with the servers that were asked."""
+    from wirecheck.streaming.store.result_folder import latest_run, read
+    from wirecheck.streaming.store.window_rows import USES
+
+    return all("servers" in part.column_names for part in read(folder, USES, latest_run(folder)))
+
+
+class Part(NamedTuple):
+    """What is read of a folder: everything, a cluster, or what is of no known one."""
+
+    cluster: str | None = None
+    servers: frozenset[str] = frozenset()
+    """Of the cluster; of all known ones for what is of none."""
+    clusters: frozenset[str] = frozenset()
+    """All that are known."""
+
+    @property
+    def is_known(self) -> bool:
+        return self.cluster in self.clusters
+
+    def counts(self, server: str) -> bool:
+        return (server in self.servers) == self.is_known
+
+    def is_of(self, row: dict[str, Any]) -> bool:
+        """Whether a row counts that names its cluster."""
+        return self.cluster is None or row["cluster"] == self.cluster or self.is_of_none(row["cluster"])
+
+    def is_of_none(self, cluster: str | None) -> bool:
+        return not self.is_known and cluster not in self.clusters
+
+
+def kept_of(name: str, folder: Path, result: "Result", part: Part) -> "Subject":
     from wirecheck.questions.subject import Subject
     from wirecheck.streaming.store.change_rows import changes_in
     from wirecheck.streaming.store.group_tables import memberships
     from wirecheck.streaming.store.result_folder import latest_run
     from wirecheck.streaming.store.run_result import last, revisions
-    from wirecheck.streaming.store.window_rows import traffic_in
+    from wirecheck.streaming.store.window_rows import EVER, software_of, traffic_in
 
-    result = results_in(session, folder, ports)
-    need_kept(folder, "requests_by_minute", result)
-    need_groups(folder, result)
     subject = Subject(name)
-    subject.traffic, subject.changes = traffic_in(folder, result), changes_in(folder, result)
+    subject.traffic = traffic_in(folder, result, EVER, part.counts)
+    subject.changes = changes_in(folder, result, part.counts)
     subject.traffic.last_ns = result.last_ns()
-    subject.lives = lives_in(result)
-    kept = kept_in(folder, result, name)
+    subject.lives = lives_in(result, part.cluster if part.is_known else None)
+    subject.traffic.software = software_of(row for row in result.rows["clients"] if part.is_of(row))
+    subject.traffic.topic_names.update(names_in(result, part.cluster if part.is_known else None))
+    kept = of_servers(kept_in(folder, result, name), part.servers, inside=part.is_known)
     for step in kept.steps:
         subject.see_step(step)
     for one in kept.commits:
         subject.see_commit(one)
     for _, end in kept.ends:
         subject.see_end(end)
-    subject.groups |= memberships(folder, latest_run(folder), name)
+    subject.groups |= memberships(folder, latest_run(folder), name, part.counts)
     for row in last(revisions(folder, "topic_statements", latest_run(folder), topic=name, api="Metadata")):
-        if row["topic_id"]:
+        if row["topic_id"] and part.is_of(row):
             add_id(subject.ids, row)
-    return subject, result
+    return subject
 
 
 def add_id(ids: dict[str, list[int]], row: dict[str, Any]) -> None:

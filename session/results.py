@@ -159,7 +159,7 @@ def traffic_of(
     first_ns = min((row["first_seen"] for row in result.rows["clients"]), default=0)
     since, until = span_of(*times, first_ns)
     span = (since.ns if since else 0, until.last_ns if until else 1 << 62)
-    return traffic_in(folder, result, *span), result.coverage()
+    return traffic_in(folder, result, span), result.coverage()
 
 
 def differences_of(

@@ -291,7 +291,7 @@ def why(
         from wirecheck.questions.subject_facts import Fact, sections
         from wirecheck.session.cluster_readings import Reading, read, subjects
         from wirecheck.session.inputs import result_folder
-        from wirecheck.session.kept_subjects import need_no_time, subject_of
+        from wirecheck.session.kept_subjects import kept_subjects, need_no_time, subject_of
         from wirecheck.session.subject_findings import with_findings
         from wirecheck.session.subjects import kind_of
 
@@ -300,13 +300,14 @@ def why(
             need_no_time(folder, at)
             subject, result = subject_of(session(), folder, name, ports)
             of = kind_of(subject, kind)[0]
-            facts_of = with_findings(sections(subject, of), subject, of, result)
-            return {title: table_of(Fact, facts, title) for title, facts in facts_of.items()}
-        reading = Reading(session(several(keylog), known(dialect)), names, ports)
-        result = read(reading, subject, Source(paths, several(keylog)).tables())
-        time, of = time and time.on_day_of(subject.traffic.first_ns), kind_of(subject, kind)[0]
+            each = kept_subjects(folder, subject, result, of) or [(None, subject)]
+        else:
+            reading = Reading(session(several(keylog), known(dialect)), names, ports)
+            result = read(reading, subject, Source(paths, several(keylog)).tables())
+            time, of = time and time.on_day_of(subject.traffic.first_ns), kind_of(subject, kind)[0]
+            each = subjects(reading, subject, result, of)
         found: dict[str, list[Fact]] = {}
-        for cluster, one in subjects(reading, subject, result, of):
+        for cluster, one in each:
             shown = with_findings(sections(one, of, time and time.ns), one, of, result, cluster)
             found |= {f"{title}, {cluster}" if cluster else title: facts for title, facts in shown.items()}
     return {title: table_of(Fact, facts, title) for title, facts in found.items()}

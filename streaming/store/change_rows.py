@@ -5,7 +5,7 @@ table is read.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -81,8 +81,10 @@ def seen(row: Row) -> Seen:
     )
 
 
-def changes_in(out: Path, result: Result) -> Changes:
-    """What a folder of result tables keeps, the newest requests if there are more than a list has."""
+def changes_in(out: Path, result: Result, counts: Callable[[str], bool] = lambda _: True) -> Changes:
+    """What a folder of result tables keeps of requests to servers that count, the newest if there are more than a list
+    has.
+    """
     found = Changes()
     for row in result.totals():
         if row["measure"] == BROKER_AT:
@@ -94,7 +96,8 @@ def changes_in(out: Path, result: Result) -> Changes:
             found.brokers.learn_cluster(row["cluster_id"], row["endpoints"], hosts)
     found.once.ways |= ways_of(result)
     for row in sorted(rows(out), key=lambda row: row["time"], reverse=True):
-        found.keep(seen(row))
+        if counts(row["connection"].partition(">")[2]):
+            found.keep(seen(row))
     return found
 
 

@@ -164,11 +164,12 @@ def groups_in(out: Path, run: str, named: Named, counts: Counted, group: str | N
     return found
 
 
-def memberships(out: Path, run: str, client_id: str) -> set[str]:
-    """Groups that a client of this name is a member of."""
+def memberships(out: Path, run: str, client_id: str, counts: Callable[[str], bool]) -> set[str]:
+    """Groups that a client of this name is a member of, at servers that count."""
     table = whole(out, GROUPS, run)
     joins = pc.and_(pc.equal(table["client_id"], client_id), pc.is_in(table["api"], value_set=pa.array(JOINING)))
-    return {*pc.unique(table.filter(joins)["group_id"]).to_pylist()} - {""}
+    mine = table.filter(joins).select(["group_id", "server"]).group_by(["group_id", "server"]).aggregate([]).to_pylist()
+    return {row["group_id"] for row in mine if counts(row["server"])} - {""}
 
 
 def names_of(named: pa.ChunkedArray, topics: Mapping[str, str]) -> pa.Array:

@@ -90,6 +90,7 @@ SEEN = (
 )
 COUNTED = pa.list_(pa.struct([("bucket", pa.int32()), ("count", pa.int64())]))
 TOPIC = Column("topic", TEXT, "Topic name, or its ID if the name is unknown; empty if it is about the whole request.")
+SERVERS = Column("servers", pa.list_(pa.struct([("server", TEXT), ("count", pa.int64())])), "How many by server.")
 FOLLOWER = Column("follower", pa.int32(), "Broker ID of the follower that fetches; -1 for clients.")
 REQUESTS_BY_MINUTE = ResultTable(
     "requests_by_minute",
@@ -118,7 +119,7 @@ ERRORS_BY_MINUTE = ResultTable(
         Column("error", TEXT, "Kafka's name of the error, or throttled, or what happened instead of a response."),
         FOLLOWER,
         *SEEN,
-        Column("servers", pa.list_(pa.struct([("server", TEXT), ("count", pa.int64())])), "How many by server."),
+        SERVERS,
         Column("throttle_time_ms", pa.int64(), "Sum, of throttled responses."),
         Column("throttle_time_max_ms", pa.int64(), "Maximum, of throttled responses."),
     ),
@@ -132,6 +133,7 @@ USES_BY_MINUTE = ResultTable(
         TOPIC,
         FOLLOWER,
         *SEEN,
+        SERVERS,
         Column("named", TIME, "When a Fetch last named the topic; null for none."),
         Column("forgotten", TIME, "When it was last taken out of a fetch session; null for none."),
     ),

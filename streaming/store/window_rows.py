@@ -4,7 +4,7 @@ Each cell of exchanges adds rows of its own: minutes and clients are divided bet
 tables are read.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import starmap
 from operator import itemgetter
 from pathlib import Path
@@ -26,6 +26,7 @@ from wirecheck.streaming.store.run_result import Result, last, names_of_ids, rev
 
 Row = dict[str, Any]
 REQUESTS, ERRORS, USES = "requests_by_minute", "errors_by_minute", "uses_by_minute"
+EVER = 0, 1 << 62
 BUCKETS = {"latencies": "latencies", "broker_latencies": "in_broker", "network_latencies": "in_network"}
 """Columns, and what they are called where they are counted."""
 
@@ -84,7 +85,7 @@ def pairs(counts: Mapping[Any, int], name: str = "bucket") -> list[Row]:
 
 
 def errors(minute: Minute, number: int) -> Iterator[Row]:
-    for failure, count in minute.failures.items():
+    for failure, count in minute.failures:
         yield {
             **of_minute(number, failure, count),
             "topic": failure.topic,
@@ -120,23 +121,24 @@ def uses(minute: Minute, number: int) -> Iterator[Row]:
 def use_row(number: int, use: Use, count: Count, asked: Asked) -> Row:
     times = {"named": asked.asked_ns or None, "forgotten": asked.forgotten_ns or None}
     more = {"topic": use.topic, "follower": use.replica, "count": count.count}
-    return {**of_minute(number, use, count), **more, **times}
+    return {**of_minute(number, use, count), **more, "servers": pairs(count.servers, "server"), **times}
 
 
 # --- and back
 
 
-def traffic_in(out: Path, result: Result, since_ns: int = 0, until_ns: int = 1 << 62) -> Traffic:
-    """What a folder of result tables keeps, of these minutes."""
+def traffic_in(
+    out: Path, result: Result, span_ns: tuple[int, int] = EVER, counts: Callable[[str], bool] = lambda _: True
+) -> Traffic:
+    """What a folder of result tables keeps, of the minutes between two times and of the servers that count."""
     found, run = Traffic(), latest_run(out)
+    since_ns, until_ns = span_ns
     ways = {(way.host, way.server) for way in ways_of(result)}
-    for row in result.totals():
-        if row["measure"] == BROKER_AT:
-            found.brokers[row["detail"]] = row["count"] - 1
-    for row in sorted(result.rows["clients"], key=itemgetter("last_seen")):
-        software = " ".join(filter(None, (row["software_name"], row["software_version"])))
-        if software:
-            found.software[row["client_id"], row["address"]] = software
+    found.brokers.update(
+        {row["detail"]: row["count"] - 1 for row in result.totals()
+         if row["measure"] == BROKER_AT and counts(row["detail"])}
+    )  # fmt: skip
+    found.software.update(software_of(result.rows["clients"]))
 
     def chosen(table: str) -> list[Row]:
         every = [row for row in last(revisions(out, table, run)) if since_ns - MINUTE_NS < row["time"] <= until_ns]
@@ -145,24 +147,60 @@ def traffic_in(out: Path, result: Result, since_ns: int = 0, until_ns: int = 1 <
             row["topic"] = topics.get(row["topic"], row["topic"])
         return sorted(every, key=lambda row: (row["time"], row["first_seen"]))
 
+    spans: dict[tuple[Any, ...], tuple[int, int]] = {}
     for row in chosen(REQUESTS):
-        if (row["host"], row["server"]) not in ways:
-            add_minute(found, of_requests(row))
+        if counts(row["server"]):
+            spans[*minute_of(row), row["server"]] = row["first_seen"], row["last_seen"]
+            if (row["host"], row["server"]) not in ways:
+                add_minute(found, of_requests(row))
     for row in chosen(USES):
-        add_minute(found, of_uses(row))
+        if (own := of_servers(row, counts, spans)) is not None:
+            add_minute(found, of_uses(own))
     found.refused = {}
     for row in chosen(ERRORS):
-        if row["error"] == REFUSED:
-            add_refused(found.refused, row)
+        if (own := of_servers(row, counts, spans)) is None:
             continue
-        servers = {one["server"]: one["count"] for one in row["servers"]}
-        if not servers or any((row["host"], server) not in ways for server in servers):
-            add_minute(found, of_errors(row, servers))
+        servers = {one["server"]: one["count"] for one in own["servers"]}
+        if own["error"] == REFUSED:
+            add_refused(found.refused, own)
+        elif not servers or any((own["host"], server) not in ways for server in servers):
+            add_minute(found, of_errors(own, servers))
     know_connections(found, result.rows["coverage"])
     found.first_ns = min((calls.first_ns for calls in found.calls.values()), default=0)
     found.last_ns = max((calls.last_ns for calls in found.calls.values()), default=0)
     found.last_ns = max([found.last_ns, *(count.last_ns for count in found.failures.values())])
     return found
+
+
+def software_of(clients: Iterable[Row]) -> dict[tuple[str | None, str], str]:
+    """By client ID and address what they last said that they are."""
+    found = {}
+    for row in sorted(clients, key=itemgetter("last_seen")):
+        software = " ".join(filter(None, (row["software_name"], row["software_version"])))
+        if software:
+            found[row["client_id"], row["address"]] = software
+    return found
+
+
+def minute_of(row: Row) -> tuple[Any, ...]:
+    return row["time"], row["client_id"], row["host"], row["api"]
+
+
+def of_servers(row: Row, counts: Callable[[str], bool], spans: Mapping[tuple[Any, ...], tuple[int, int]]) -> Row | None:
+    """What of a row concerns servers that count: without others, and None if none does. Its times are within those of
+    the requests to them. What names no server counts for all.
+    """
+    servers = row.get("servers") or []
+    own = [one for one in servers if counts(one["server"])]
+    if len(own) == len(servers):
+        return row
+    if not own:
+        return None
+    left = sum(one["count"] for one in servers) - sum(one["count"] for one in own)
+    asked = [spans[key] for one in own if (key := (*minute_of(row), one["server"])) in spans]
+    first_ns = max(row["first_seen"], min((first_ns for first_ns, _ in asked), default=0))
+    last_ns = min(row["last_seen"], max((last_ns for _, last_ns in asked), default=row["last_seen"]))
+    return {**row, "servers": own, "count": row["count"] - left, "first_seen": first_ns, "last_seen": last_ns}
 
 
 def add_refused(refused: dict[tuple[str, str], Refused], row: Row) -> None:
@@ -210,4 +248,4 @@ def of_uses(row: Row) -> Minute:
 def of_errors(row: Row, servers: dict[str, int]) -> Minute:
     failure = Rejection(row["error"], row["client_id"], row["host"], row["api"], row["topic"], row["follower"])
     times = {"sum_ms": row["throttle_time_ms"] or 0, "worst_ms": row["throttle_time_max_ms"] or 0}
-    return Minute(failures={failure: Count(*span(row), servers, **times)})
+    return Minute(failures=[(failure, Count(*span(row), servers, **times))])

@@ -9,9 +9,9 @@ from tests.depth import some
 from wirecheck.questions.group_rows import Groups
 from wirecheck.questions.subject import Subject
 from wirecheck.questions.subject_facts import kinds_of, sections
-from wirecheck.session.cluster_readings import Reading, group_rows
+from wirecheck.session.cluster_readings import Reading, group_rows, read, subjects
 from wirecheck.session.frame_tables import capture_frames
-from wirecheck.session.kept_subjects import groups_of, subject_of
+from wirecheck.session.kept_subjects import groups_of, kept_subjects, subject_of
 from wirecheck.session.local_check import checked
 from wirecheck.session.session import Session
 from wirecheck.streaming.steps.settings import Settings
@@ -22,7 +22,7 @@ CAPTURES = sorted(
     if "draft" not in path.parent.name
 )
 OF_ONE_CLUSTER = [path for path in CAPTURES if path.parent.name != "two-clusters-one-wire"]
-"""Equal names in two clusters are kept apart by the capture alone, and `why` says so."""
+TWO = next(path for path in CAPTURES if path not in OF_ONE_CLUSTER)
 NEEDS_CAPTURE = {"Connections", "Connections without a request, of the same hosts", "Registrations"}
 DESCRIBED = "Partitions, as brokers describe them"
 
@@ -89,3 +89,25 @@ def us(time_ns):
 def words(title, details):
     """Without since when records wait, and without which brokers still state an ID."""
     return details.partition(" for ")[0] if title == "Offsets" else details.partition(", still stated")[0]
+
+
+def test_a_name_of_several_clusters_is_in_results_what_it_is_in_the_capture_of_each(tmp_path):
+    checked_into(TWO, tmp_path)
+    for name, clusters in (("orders", 2), ("stock", 2), ("mirror", 2), ("1", 2), ("c-east", 1)):
+        reading, whole = Reading(Session(), [str(TWO)]), Subject(name)
+        with capture_frames(Session(), [str(TWO)], strict=False) as frames:
+            result = read(reading, whole, frames)
+        kept_whole, kept_result = subject_of(Session(), tmp_path, name)
+        for kind in kinds_of(whole):
+            expected = subjects(reading, whole, result, kind)
+            found = kept_subjects(tmp_path, kept_whole, kept_result, kind)
+            assert [cluster for cluster, _ in found] == [cluster for cluster, _ in expected]
+            for (_, mine), (_, its) in zip(found, expected, strict=True):
+                assert timeless(sections(mine, kind)) == timeless(sections(its, kind)), (name, kind)
+            assert len(found) == clusters or kind not in kinds_of(whole)[:1]
+
+
+def timeless(found):
+    """Who uses a topic of one name in both clusters within one minute: the times are those of all its requests then."""
+    uses = {"Written by", "Read by", "Topics"}
+    return {title: [(one[:3] if title in uses else one) for one in facts] for title, facts in shown(found).items()}
