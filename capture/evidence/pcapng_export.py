@@ -78,8 +78,8 @@ def pair_of(row: Mapping[str, Any]) -> Pair:
 
 def selected(files: Iterable[Path], cluster: str, chosen: set[Pair]) -> pa.Table:
     """The frames of these connections, in the order of their times."""
-    parts = []
-    for table in cluster_frames(files, [*COLUMNS, *SEGMENT], cluster):
+    parts, names = [], [*COLUMNS, *SEGMENT]
+    for table in cluster_frames(files, names, cluster):
         ends = table.select(["src_ip", "src_port", "dst_ip", "dst_port"])
         pairs = {
             tuple(row.values()): pair_of(row) in chosen
@@ -87,6 +87,8 @@ def selected(files: Iterable[Path], cluster: str, chosen: set[Pair]) -> pa.Table
         }
         mask = [pairs[row] for row in zip(*ends.to_pydict().values(), strict=True)]
         parts.append(table.filter(pa.array(mask, pa.bool_())))
+    if not parts:  # nothing was captured
+        return pa.schema([frames.FRAMES.field(name) for name in names]).empty_table()
     table = pa.concat_tables(parts, promote_options="permissive")
     order = np.argsort(table["ts_ns"].to_numpy(), kind="stable")  # one agent's rows keep their order
     return table.take(pa.array(order))

@@ -64,7 +64,8 @@ def test_of_a_command_that_cannot_start_nothing_is_judged(run, denied, tmp_path)
 
 
 @pytest.mark.parametrize(("line", "code"), [(SUCCEEDS, 2), (FAILS, 7)])
-def test_the_status_of_the_command_wins_over_a_capture_without_traffic(run, monkeypatch, line, code):
+@pytest.mark.parametrize("keeps", [False, True])
+def test_the_status_of_the_command_wins_over_a_capture_without_traffic(run, monkeypatch, tmp_path, line, code, keeps):
     @contextmanager
     def nothing(_interfaces, _ports, out):
         yield
@@ -72,8 +73,10 @@ def test_the_status_of_the_command_wins_over_a_capture_without_traffic(run, monk
 
     monkeypatch.setattr(command, "capturing", nothing)
     monkeypatch.setattr(command, "DRAIN_S", 0)
-    ended = run("run", "--", *line)
+    kept = tmp_path / "kept.pcapng"
+    ended = run("run", *(("--keep", kept) if keeps else ()), "--", *line)
     assert (ended.exit_code, ended.stdout, ended.stderr.count("\n")) == (code, "", 1)
+    assert kept.exists() == keeps
 
 
 @pytest.mark.parametrize("wrong", [Stop("the capture ended with status 1"), RuntimeError("a fault of our own")])
