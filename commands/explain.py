@@ -37,8 +37,8 @@ def explain(code: str | None, inputs: tuple[str, ...]) -> None:
     """Explain a check: what it detects, known false positives, and how to fix it. Without CODE, list all checks.
 
     CODE is a check's code or name, or the name or number of one of Kafka's errors: then the checks that name this
-    error are listed. With INPUT (captures, or folders of frames), the page of an error ends with who gets it there, and
-    with the findings about it.
+    error are listed. With INPUT (captures, folders of frames, or the --out folder of a replay or a monitor), the page of
+    an error ends with who gets it there, and with the findings about it.
 
     \b
     Examples:
@@ -94,14 +94,18 @@ def print_seen(number: int, inputs: tuple[str, ...]) -> None:
     from wirecheck.questions.error_rows import error_rows
     from wirecheck.questions.traffic import Traffic
     from wirecheck.session.frame_tables import capture_frames
-    from wirecheck.session.results import answers
+    from wirecheck.session.inputs import result_folder
+    from wirecheck.session.results import answers, traffic_of
     from wirecheck.session.subjects import clients_first
 
     name = (schemas.errors() | schemas.draft_errors())[number].name
-    with capture_frames(options.session(), inputs, strict=False) as frames:
-        traffic = Traffic(dialects=options.dialects()).read(frames)
+    if (folder := result_folder(inputs)) is not None:
+        traffic, _ = traffic_of(options.session(), folder, (), (None, None))
+    else:
+        with capture_frames(options.session(), inputs, strict=False) as frames:
+            traffic = Traffic(dialects=options.dialects()).read(frames)
         need_messages(traffic, inputs)
-        rows = [row for row in clients_first(error_rows(traffic)) if row.error == name]
+    rows = [row for row in clients_first(error_rows(traffic)) if row.error == name]
     click.echo(f"\nWho gets {name} in this input:\n" if rows else "\nNo response in this input has it.")
     if rows:
         LISTING.show(rows, "text", every=False)

@@ -57,7 +57,7 @@ def kinds_of(subject: Subject) -> list[str]:
     traffic, name = subject.traffic, subject.name
     found = {
         "topic": bool(subject.ids or subject.views) or any(use.topic == name for use in traffic.uses),
-        "group": bool(subject.moves or subject.commits),
+        "group": bool(subject.members or subject.moves or subject.commits),
         "client": any(call.client_id == name for call in traffic.calls),
         "broker": name in map(str, traffic.brokers.values())
         or any(name in {server, Peer.of(server).host} for server in servers_seen(subject)),

@@ -104,6 +104,11 @@ def test_an_error_in_a_capture_has_who_gets_it_and_the_findings_about_it(run):
     assert about.split()[0] == "TID002"
 
 
+def test_an_error_in_results_is_shown_as_in_the_capture(run, tmp_path):
+    run("replay", EXAMPLE, "--out", tmp_path / "out")
+    assert run("explain", "103", tmp_path / "out").stdout == run("explain", "103", EXAMPLE).stdout
+
+
 def test_an_error_that_is_not_in_a_capture_is_not_found_there(run):
     assert run("explain", "INVALID_RECORD", EXAMPLE).stdout.endswith("\nNo response in this input has it.\n")
 

@@ -218,6 +218,13 @@ BEAT = {"groupId": "billing", "generationId": 1, "memberId": "m-1", "groupInstan
 ALIVE = {"throttleTimeMs": 0, "errorCode": 0}
 
 
+def test_a_group_of_which_only_heartbeats_were_captured_is_known():
+    talk = talking()
+    exchange(talk, "Heartbeat", 4, BEAT, ALIVE, 1)
+    (member,) = about("billing", talk.close(), kind=None)["Members"]
+    assert (member.what, member.who, member.details) == ("m-1", "billing-7 10.0.4.12", "generation 1")
+
+
 def test_a_name_that_was_not_seen():
     talk = talking()
     produce(talk, 1, 0)
