@@ -152,6 +152,7 @@ TOPICS: "Listing[tuple[TopicStatement, Marked]]" = Listing(
     of_topic,
     lambda row: (row[0].first_ns, row[0].last_ns),
     headings=("", "topic", "ID", "stated by", "in", "since", "until", "times", "found"),
+    spare=("times", "since", "until"),
 )
 APIS: "Listing[tuple[ApiVersions, Marked]]" = Listing(
     "APIs",
@@ -159,6 +160,7 @@ APIS: "Listing[tuple[ApiVersions, Marked]]" = Listing(
     of_api,
     lambda _row: (),
     headings=("", "server", "API", "advertised", "used", "answered", "rejected", "found"),
+    spare=("answered", "advertised"),
 )
 SERVERS: "Listing[ServerRelease]" = Listing(
     "servers",

@@ -37,8 +37,8 @@ def explain(code: str | None, inputs: tuple[str, ...]) -> None:
     """Explain a check: what it detects, known false positives, and how to fix it. Without CODE, list all checks.
 
     CODE is a check's code or name, or the name or number of one of Kafka's errors: then the checks that name this
-    error are listed. With INPUT (captures, folders of frames, or the --out folder of a replay or a monitor), the page of
-    an error ends with who gets it there, and with the findings about it.
+    error are listed. With INPUT (captures, folders of frames, or the --out folder of a replay or a monitor), the page
+    of an error ends with who gets it there, and with the findings about it.
 
     \b
     Examples:

@@ -134,16 +134,16 @@ def widest(forms: Iterable[Table], console: Console) -> Table:
 
 def list_topics(topics: Sequence[TopicDescription], console: Console) -> None:
     """A day that all were last seen on is said once, where that keeps their names from folding; where even that does
-    not, bytes are left out, and then leaders and ISR.
+    not, bytes are left out, then when they were last seen, and then leaders and ISR.
     """
     if not topics:
         console.print("no topic was seen")
         return
     day = one_day(topics)
-    widths: tuple[dict[str, bool], ...] = ({"described": True, "volumes": True}, {"described": True}, {})
-    made = widest((topics_table(topics, of_day, **width) for width in widths for of_day in ("", day)), console)
+    forms = ((more, of_day) for more in MORE_OF_TOPICS for of_day in ("", day))
+    made = widest((topics_table(topics, of_day, more) for more, of_day in forms), console)
     put(made, console)
-    hint(made, ("leaders", "least ISR", "written", "read"), console)
+    hint(made, MORE_OF_TOPICS[0], console)
 
 
 def hint(made: Table, more: Iterable[str], console: Console) -> None:
@@ -171,30 +171,48 @@ def least_isr(partitions: Sequence[Partition]) -> str:
     return f"{len(worst.isr)} of {len(worst.replicas)}"
 
 
-def topics_table(
-    topics: Sequence[TopicDescription], day: str, *, described: bool = False, volumes: bool = False
-) -> Table:
-    """`described`: with leaders and ISR; `volumes`: with the bytes that clients wrote and read."""
-    many = several(topics)
-    more = [*(("leaders", "least ISR") if described else ()), *(("written", "read") if volumes else ())]
-    made = table(*many, "topic", "topic ID", "state", "parts", *more, "last seen", "remarks")
-    for column in made.columns if day else ():
+MORE_OF_TOPICS: tuple[tuple[str, ...], ...] = (
+    ("leaders", "least ISR", "written", "read", "last seen"),
+    ("leaders", "least ISR", "last seen"),
+    ("leaders", "least ISR"),
+    ("last seen",),
+)
+"""Columns that a list of topics has where they fit, the widest form first."""
+
+
+def topics_table(topics: Sequence[TopicDescription], day: str, more: Sequence[str]) -> Table:
+    """`more`: of MORE_OF_TOPICS; no column of remarks where there are none. That a topic is internal is left out before
+    leaders are.
+    """
+    many, remarks_of = several(topics), remarks if "last seen" in more else troubles
+    has_remarks = any(map(remarks_of, topics))
+    made = table(*many, "topic", "topic ID", "state", "parts", *more, *["remarks"] * has_remarks)
+    for column in made.columns if day and "last seen" in more else ():
         column.header = f"{column.header}\n{day if column.header == 'last seen' else ''}"
     of_cell: Callable[[str], Text | str] = Text if len(topics) <= MANY else str
     for topic in topics:
+        cell_of = {
+            "leaders": leaders(topic.partitions),
+            "least ISR": least_isr(topic.partitions),
+            "written": volume(topic.written_bytes),
+            "read": volume(topic.read_bytes),
+            "last seen": clock(topic.last_ns).removeprefix(f"{day} "),
+        }
         cells = (
             *(named_cluster(topic.cluster) for _ in many),
             topic.name or "(name unknown)",
             topic.topic_id or "(no ID)",
             topic.state,
             str(len(topic.partitions) or ""),
-            *((leaders(topic.partitions), least_isr(topic.partitions)) if described else ()),
-            *((volume(topic.written_bytes), volume(topic.read_bytes)) if volumes else ()),
-            clock(topic.last_ns).removeprefix(f"{day} "),
-            ", ".join(filter(None, ("internal" if topic.internal else "", troubles(topic)))),
+            *(cell_of[name] for name in more),
+            *[remarks_of(topic)] * has_remarks,
         )
         made.add_row(*map(of_cell, cells), style=None if topic.state == "current" else "dim")
     return made
+
+
+def remarks(topic: TopicDescription) -> str:
+    return ", ".join(filter(None, ("internal" if topic.internal else "", troubles(topic))))
 
 
 def volume(*parts: int | None) -> str:
@@ -345,9 +363,12 @@ def by_state(client: Client) -> tuple[int, int]:
 
 
 MORE_OF_CLIENTS: tuple[tuple[str, ...], ...] = (
-    ("bytes", "security", "principal", "since"),
-    ("security", "principal", "since"),
-    ("security", "since"),
+    ("software", "requests", "bytes", "security", "principal", "last seen", "since"),
+    ("software", "requests", "security", "principal", "last seen", "since"),
+    ("software", "requests", "security", "last seen", "since"),
+    ("software", "requests", "last seen", "since"),
+    ("software", "last seen", "since"),
+    ("last seen", "since"),
     ("since",),
     (),
 )
@@ -360,15 +381,14 @@ def clients_table(clients: Sequence[Client], many: list[str], day: str, more: Se
     state_columns = ("state", *(["since"] if "since" in more else []), "how")
     principals = any(client.principals for client in clients)
     more = [name for name in more if name != "since" and (name != "principal" or principals)]
-    named = ("client ID", "address", "software", "requests", *more, "last seen")
-    made = table(*many, *named, *["through"] * len(proxied), *state_columns)
+    made = table(*many, "client ID", "address", *more, *["through"] * len(proxied), *state_columns)
     for client in clients:
-        cells = (*(named_cluster(client.cluster) for _ in many), *client_cells(client, more))
+        cells = (*(named_cluster(client.cluster) for _ in many), *client_cells(client, day, more))
         style = "dim" if client.between_brokers else ""
         by = [Text(one(client)) for one in proxied]
         cell_of = state_cells(client, day, short=short)
         state = (Text(cell_of[name]) for name in state_columns)
-        made.add_row(*map(Text, cells[:-1]), Text(cells[-1].removeprefix(f"{day} ")), *by, *state, style=style)
+        made.add_row(*map(Text, cells), *by, *state, style=style)
     return made
 
 
@@ -391,20 +411,16 @@ WIDE = 110
 """So many columns have room for the names of errors."""
 
 
-def client_cells(client: Client, more: Iterable[str]) -> tuple[str, ...]:
+def client_cells(client: Client, day: str, more: Iterable[str]) -> tuple[str, ...]:
     cells = {
+        "software": software(client),
+        "requests": f"{client.requests:,}",
         "bytes": volume(client.request_bytes, client.response_bytes),
         "security": ", ".join(client.security_protocols),
         "principal": ", ".join(client.principals),
+        "last seen": clock(client.last_ns).removeprefix(f"{day} "),
     }
-    return (
-        name(client),
-        client.address,
-        software(client),
-        f"{client.requests:,}",
-        *(cells[name] for name in more),
-        clock(client.last_ns),
-    )
+    return name(client), client.address, *(cells[name] for name in more)
 
 
 def show_gate(refused: Sequence[Client], every: Sequence[Client], target: str, console: Console) -> None:

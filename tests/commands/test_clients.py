@@ -167,9 +167,12 @@ def test_a_client_is_one_line_of_80_columns_and_those_that_are_rejected_come_fir
     monkeypatch.setenv("COLUMNS", "80")
     lines = run("clients", ROOT / "examples/kraft4-stale-broker/capture.pcap.gz").stdout.splitlines()
     assert [line.split()[0] for line in lines[1:3]] == ["p-lost", "c-lost"]
-    assert [line.split()[-3:] for line in lines[1:3]] == [["in", "part", "Produce"], ["in", "part", "Fetch"]]
-    assert lines[3].split()[-2:] == ["skipped", "Fetch"]
-    assert [line.split()[-1] for line in lines[4:7]] == ["left"] * 3
+    assert [line.split()[-4:] for line in lines[1:3]] == [
+        ["in", "part", "00:36:41Z", "Produce"],
+        ["in", "part", "00:36:50Z", "Fetch"],
+    ]
+    assert lines[3].split()[-3:] == ["skipped", "00:36:41Z", "Fetch"]
+    assert [line.split()[-2] for line in lines[4:7]] == ["left"] * 3
     assert len(lines) == 10
     assert max(map(len, lines)) <= 80
 

@@ -133,18 +133,26 @@ def test_a_file_that_lies_is_named_and_the_rest_is_read(run, frames_folder, lyin
     assert "wirecheck: liar-0000000001.parquet: payload of row 1: 0 bytes kept" in lying.stderr
 
 
-@pytest.mark.parametrize("columns", ["20", "60", "200"])
-def test_a_narrow_terminal_loses_no_column_but_leaders_isr_and_bytes(run, verdict, monkeypatch, columns):
+@pytest.mark.parametrize(
+    ("columns", "of_topics", "of_clients"),
+    [
+        ("20", "last seen remarks", "state how"),
+        ("60", "last seen remarks", "last seen state since how"),
+        ("80", "leaders least ISR", "software requests last seen state since how"),
+        ("200", "leaders least ISR written read last seen remarks",
+         "software requests bytes security last seen state since how"),
+    ],
+)  # fmt: skip
+def test_a_narrow_terminal_keeps_what_is_wrong_and_since_when(
+    run, verdict, monkeypatch, columns, of_topics, of_clients
+):
+    """Leaders and ISR go after bytes and when a topic was last seen; since when a client does not work goes last."""
     monkeypatch.setenv("COLUMNS", columns)
     listing = run("topics", verdict).stdout
-    more = ["leaders", "least", "ISR", "written", "read"] if columns == "200" else []
-    headings = ["topic", "topic", "ID", "state", "parts", *more, "last", "seen", "remarks"]
-    assert listing.splitlines()[0].split() == headings
-    assert listing.count("internal") == 1
+    assert listing.splitlines()[0].split() == f"topic topic ID state parts {of_topics}".split()
+    assert listing.count("internal") == int("remarks" in of_topics)
     heads = run("clients", "--from", verdict).stdout.splitlines()[0]
-    more = ["bytes", "security"] if columns == "200" else []
-    state = ["state", "since", "how"] if columns == "200" else ["state", "how"]
-    assert heads.split() == ["client", "ID", "address", "software", "requests", *more, "last", "seen", *state]
+    assert heads.split() == f"client ID address {of_clients}".split()
 
 
 def test_at_80_columns_no_name_is_broken_and_nothing_runs_over(run, verdict, monkeypatch):
@@ -153,8 +161,14 @@ def test_at_80_columns_no_name_is_broken_and_nothing_runs_over(run, verdict, mon
         listing = run(*words).stdout
         assert max(map(len, listing.splitlines())) <= 80
         assert "__consumer_offsets  " in listing or "broker-1-fetcher-0  " in listing
-    assert "last seen  remarks" in run("topics", verdict).stdout
-    assert "11-21 00:20:25Z" not in run("topics", verdict).stdout  # the day stands in the heading
+    assert "11-21 00:20:25Z" not in run("topics", verdict).stdout  # the day is in the heading
+
+
+def test_at_80_columns_topics_without_remarks_have_leaders_and_isr(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    listing = run("topics", ROOT / "examples/kraft4-stale-broker/capture.pcap.gz").stdout.splitlines()
+    assert listing[0].split() == ["topic", "topic", "ID", "state", "parts", "leaders", "least", "ISR"]
+    assert "too narrow for: written, read, last seen; --format json has them" in listing
 
 
 def test_what_is_said_of_one_topic_goes_on_below_itself_on_a_terminal(capsys):
@@ -206,7 +220,10 @@ def test_two_clusters_are_told_apart(capsys):
         assert "unknown cluster" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("columns", "missing"), [("75", "leaders, least ISR, written, read"), ("200", None)])
+@pytest.mark.parametrize(
+    ("columns", "missing"),
+    [("75", "leaders, least ISR, written, read"), ("80", "written, read, last seen"), ("200", None)],
+)
 def test_what_a_narrow_terminal_has_no_room_for_is_named(run, monkeypatch, columns, missing):
     monkeypatch.setenv("COLUMNS", columns)
     stale = ROOT / "examples/kraft4-stale-broker/capture.pcap.gz"
