@@ -11,7 +11,7 @@ from wirecheck.session.results import need_kept, results_in
 from wirecheck.session.session import ArgumentError, Session
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from wirecheck.questions.group_lag import Lives
     from wirecheck.questions.group_rows import GroupRow, Groups
@@ -44,19 +44,20 @@ def groups_of(session: Session, folder: Path, ports: "Sequence[int]" = ()) -> Ke
     from dataclasses import replace
 
     from wirecheck.questions.group_rows import Groups
-    from wirecheck.session.cluster_readings import UNKNOWN, in_order, servers_of
+    from wirecheck.session.cluster_readings import UNKNOWN, apart, in_order, servers_of
 
     tables = ("coverage", "totals", "clusters", "clients", "topics", "findings", "harms")
     result = results_in(session, folder, ports, tables)
     need_groups(folder, result)
     kept, last_ns = kept_in(folder, result), result.last_ns()
-    servers = servers_of(result)
+    every = servers_of(result)
+    servers = apart(every)
     if len(servers) < 2:
         one = filled(Groups(lives=lives_in(result)), kept, last_ns)
         return KeptGroups(one.rows(), {*one.groups}, one.others, last_ns, result.coverage())
     known = frozenset[str]().union(*servers.values())
     made = {
-        name: filled(Groups(lives=lives_in(result, name)), of_servers(kept, own, inside=True), last_ns)
+        name: filled(Groups(lives=lives_in(result, ids_of(own, every))), of_servers(kept, own, inside=True), last_ns)
         for name, own in servers.items()
     }
     made[UNKNOWN] = filled(Groups(lives=lives_in(result)), of_servers(kept, known, inside=False), last_ns)
@@ -87,13 +88,13 @@ def kept_in(folder: Path, result: "Result", group: str | None = None) -> "Kept":
     return groups_in(folder, latest_run(folder), named, lambda host, server: (host, server) not in ways, group)
 
 
-def lives_in(result: "Result", cluster: str | None = None) -> "Lives":
-    """The topics that a name had, also those that are gone; of one cluster, or of all."""
+def lives_in(result: "Result", clusters: "Collection[str] | None" = None) -> "Lives":
+    """The topics that a name had, also those that are gone; of some cluster IDs, or of all."""
     from wirecheck.questions.group_lag import Lives
 
     lives = Lives()
     for row in result.rows["topics"]:
-        if row["topic_id"] and row["name"] and cluster in {None, row["cluster"]}:
+        if row["topic_id"] and row["name"] and (clusters is None or row["cluster"] in clusters):
             lives.add(row["topic_id"].encode(), row["name"], row["first_seen"])
     return lives
 
@@ -141,16 +142,16 @@ def kept_subjects(
     version wrote the tables, which do not say in which cluster a topic was used.
     """
     from wirecheck.questions.subject_facts import kinds_of
-    from wirecheck.session.cluster_readings import UNKNOWN, servers_of
+    from wirecheck.session.cluster_readings import UNKNOWN, apart, servers_of
 
-    servers = servers_of(result)
+    every = servers_of(result)
+    servers = apart(every)
     if len(servers) < 2:
         return [(None, whole)]
     if not names_servers(folder):
         return None
-    clusters = frozenset(servers)
-    parts = [Part(cluster, own, clusters) for cluster, own in servers.items()]
-    parts.append(Part(UNKNOWN, frozenset[str]().union(*servers.values()), clusters))
+    parts = [Part(name, own, ids_of(own, every), is_known=True) for name, own in servers.items()]
+    parts.append(Part(UNKNOWN, frozenset[str]().union(*servers.values()), frozenset(every)))
     made = [(part.cluster, kept_of(whole.name, folder, result, part)) for part in parts]
     found = [(cluster, one) for cluster, one in made if kind in kinds_of(one)]
     return [*found] if len(found) > 1 else [(None, whole)]
@@ -170,22 +171,21 @@ class Part(NamedTuple):
     cluster: str | None = None
     servers: frozenset[str] = frozenset()
     """Of the cluster; of all known ones for what is of none."""
-    clusters: frozenset[str] = frozenset()
-    """All that are known."""
-
-    @property
-    def is_known(self) -> bool:
-        return self.cluster in self.clusters
+    ids: frozenset[str] = frozenset()
+    """Its cluster IDs, which are several where its servers state several; all known ones for what is of none."""
+    is_known: bool = False
 
     def counts(self, server: str) -> bool:
         return (server in self.servers) == self.is_known
 
     def is_of(self, row: dict[str, Any]) -> bool:
         """Whether a row counts that names its cluster."""
-        return self.cluster is None or row["cluster"] == self.cluster or self.is_of_none(row["cluster"])
+        return (row["cluster"] in self.ids) == self.is_known
 
-    def is_of_none(self, cluster: str | None) -> bool:
-        return not self.is_known and cluster not in self.clusters
+
+def ids_of(servers: frozenset[str], every: "Mapping[str, frozenset[str]]") -> frozenset[str]:
+    """The cluster IDs of just these servers."""
+    return frozenset(name for name, own in every.items() if own == servers)
 
 
 def kept_of(name: str, folder: Path, result: "Result", part: Part) -> "Subject":
@@ -200,9 +200,8 @@ def kept_of(name: str, folder: Path, result: "Result", part: Part) -> "Subject":
     subject.traffic = traffic_in(folder, result, EVER, part.counts)
     subject.changes = changes_in(folder, result, part.counts)
     subject.traffic.last_ns = result.last_ns()
-    subject.lives = lives_in(result, part.cluster if part.is_known else None)
+    subject.lives = lives_in(result, part.ids if part.is_known else None)
     subject.traffic.software = software_of(row for row in result.rows["clients"] if part.is_of(row))
-    subject.traffic.topic_names.update(names_in(result, part.cluster if part.is_known else None))
     kept = of_servers(kept_in(folder, result, name), part.servers, inside=part.is_known)
     for step in kept.steps:
         subject.see_step(step)
