@@ -92,13 +92,19 @@ def by_cluster(reading: Reading, result: "Result", make: Callable[[], One]) -> d
 
 
 def subjects(reading: Reading, whole: "Subject", result: "Result", kind: str) -> "list[tuple[str | None, Subject]]":
-    """The name in each cluster that has it; where it is in one alone, what was read of the whole."""
+    """The name in each cluster that has it, and under no cluster's name where one alone has it: equal names of others
+    say nothing of it. What was read of the whole where none has it.
+    """
     from wirecheck.questions.subject import Subject
     from wirecheck.questions.subject_facts import kinds_of
 
     made = by_cluster(reading, result, lambda: Subject(whole.name, whole.dialects))
-    found = [(name, one) for name, one in made.items() if kind in kinds_of(one)]
-    return [*found] if len(found) > 1 else [(None, whole)]
+    return shown_as([(name, one) for name, one in made.items() if kind in kinds_of(one)], whole)
+
+
+def shown_as(found: "list[tuple[str, Subject]]", whole: "Subject") -> "list[tuple[str | None, Subject]]":
+    """The parts of a name, by cluster, as they are shown."""
+    return [*found] if len(found) > 1 else [(None, one) for _, one in found] or [(None, whole)]
 
 
 def group_rows(reading: Reading, whole: "Groups") -> "list[GroupRow]":

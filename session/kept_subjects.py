@@ -138,11 +138,11 @@ def subject_of(session: Session, folder: Path, name: str, ports: "Sequence[int]"
 def kept_subjects(
     folder: Path, whole: "Subject", result: "Result", kind: str
 ) -> "list[tuple[str | None, Subject]] | None":
-    """The name in each cluster that has it; where it is in one alone, what was read of the whole. None where an earlier
-    version wrote the tables, which do not say in which cluster a topic was used.
+    """The name in each cluster that has it, as of captures. None where an earlier version wrote the tables, which do
+    not say in which cluster a topic was used.
     """
     from wirecheck.questions.subject_facts import kinds_of
-    from wirecheck.session.cluster_readings import UNKNOWN, apart, servers_of
+    from wirecheck.session.cluster_readings import UNKNOWN, apart, servers_of, shown_as
 
     every = servers_of(result)
     servers = apart(every)
@@ -150,11 +150,10 @@ def kept_subjects(
         return [(None, whole)]
     if not names_servers(folder):
         return None
-    parts = [Part(name, own, ids_of(own, every), is_known=True) for name, own in servers.items()]
-    parts.append(Part(UNKNOWN, frozenset[str]().union(*servers.values()), frozenset(every)))
-    made = [(part.cluster, kept_of(whole.name, folder, result, part)) for part in parts]
-    found = [(cluster, one) for cluster, one in made if kind in kinds_of(one)]
-    return [*found] if len(found) > 1 else [(None, whole)]
+    parts = {name: Part(own, ids_of(own, every), is_known=True) for name, own in servers.items()}
+    parts[UNKNOWN] = Part(frozenset[str]().union(*servers.values()), frozenset(every))
+    made = [(name, kept_of(whole.name, folder, result, part)) for name, part in parts.items()]
+    return shown_as([(cluster, one) for cluster, one in made if kind in kinds_of(one)], whole)
 
 
 def names_servers(folder: Path) -> bool:
@@ -168,7 +167,6 @@ def names_servers(folder: Path) -> bool:
 class Part(NamedTuple):
     """What is read of a folder: everything, a cluster, or what is of no known one."""
 
-    cluster: str | None = None
     servers: frozenset[str] = frozenset()
     """Of the cluster; of all known ones for what is of none."""
     ids: frozenset[str] = frozenset()
