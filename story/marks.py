@@ -169,11 +169,25 @@ def states(
                 yield key, ClientState(FAILING, one.since_ns, rejection(one))
         if all(one.state == NOT_CAPTURED for one in every):
             yield key, ClientState(NOT_CAPTURED, None, "no response was captured")
+        elif missing := mostly_unseen(every):
+            yield key, ClientState(NOT_CAPTURED, None, missing)
         elif sent := moved_away(every):
             first = min(sent, key=lambda one: one.since_ns or 0)
             yield key, ClientState(ELSEWHERE, first.since_ns, f"{first.api}: sent to a broker that was not captured")
         elif not any(one.granted for one in every if one.step != GREETING) and not may_have_worked(every):
             yield from never_granted(key, every, gone)
+
+
+def mostly_unseen(every: Iterable[Activity]) -> str:
+    """Of a client of whose reads and writes most have no response that was captured and decoded, how many, in words: of
+    its work the others say too little. Empty for any other client.
+    """
+    needed = [one for one in every if one.step in {"reads", "writes"}]
+    requests, unknown = sum(one.requests for one in needed), sum(one.unknown for one in needed)
+    if unknown < AGAIN or unknown <= requests - unknown:
+        return ""
+    worst = max(needed, key=lambda one: (one.unknown, one.api))
+    return f"{worst.api}: {worst.unknown:,} of {plural(worst.requests, 'response')} not captured or not decoded"
 
 
 def moved_away(every: Iterable[Activity]) -> list[Activity]:
@@ -301,6 +315,8 @@ def agreement(result: Verdict) -> Mark:
         every = sum(len(one.brokers) or len(one.endpoints) for one in result.clusters)
         serving = every - sum(one.uncaptured_brokers for one in result.clusters)
         brokers = plural(serving, "broker")
+        if result.coverage.decoded_messages * 2 < result.coverage.messages:
+            return Mark("visibility", f"{brokers}, none known to disagree; most messages were not decoded")
         if numbered:
             return Mark(kind, f"{plural(numbered, 'topic')} and {brokers} agree")
         return Mark(kind, f"{brokers} {'agrees' if serving == 1 else 'agree'}; no topic ID was seen")
@@ -329,7 +345,8 @@ def work(result: Verdict) -> Mark:
     ):
         kind = "visibility"
     gone = sum(one.work is not None and one.work.state == LEFT and one.work.how != "" for one in clients)
-    if kind == "clear" and gone == len(clients):
+    unseen = counts[NOT_CAPTURED]
+    if kind == "clear" and (gone == len(clients) or unseen > len(clients) - unseen):
         kind = "visibility"
     works = kind == "clear"
     if nodes and kind in {"clear", "visibility"}:
@@ -342,11 +359,12 @@ def work(result: Verdict) -> Mark:
     if found:
         text = f"{', '.join(found)} of {many}"
     elif works:
-        text = all_work(len(clients) - gone, "other client" if gone else "client")
+        text = all_work(len(clients) - gone - unseen, "other client" if gone or unseen else "client")
     else:
         text = f"{many}, none known to be stalled{outage_codes(result)}"
-    left = [f"{plural(gone, 'client')} left, granted no work"] if gone else []
-    return Mark(kind, " \u00b7 ".join([text, *left, *nodes, *rest]))
+    apart = [f"{plural(count, 'client')} {what}" for count, what in ((gone, "left, granted no work"),
+             (unseen, f"{'was' if unseen == 1 else 'were'} not captured")) if count]  # fmt: skip
+    return Mark(kind, " \u00b7 ".join([text, *apart, *nodes, *rest]))
 
 
 def all_work(count: int, noun: str) -> str:

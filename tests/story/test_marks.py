@@ -32,6 +32,10 @@ def result(*states, granted=True, coverage=READ):
          "1 stalled, 1 rejected in part, 2 in doubt of 5 clients"),
         (["working", "failing"], "visibility", "1 in doubt of 2 clients"),
         ([], "visibility", "no client was read"),
+        (["working", "working", "not captured"], "clear",
+         "all 2 other clients get their work done · 1 client was not captured"),
+        (["working", "not captured", "not captured"], "visibility",
+         "3 clients, none known to be stalled · 2 clients were not captured"),
     ],
 )  # fmt: skip
 def test_the_mark_of_work_is_the_worst_client(states, mark, sentence):
@@ -66,6 +70,29 @@ def test_brokers_that_were_not_captured_are_said_and_agree_with_nobody():
 def test_nothing_is_ticked_where_nothing_was_read():
     marks = marks_of(result("working", coverage=Coverage()))
     assert marks.ids_and_versions.mark == "visibility"
+
+
+def test_nothing_is_known_to_agree_where_most_messages_were_not_decoded():
+    marks = marks_of(result("working", coverage=Coverage(messages=100, decoded_messages=49, undecoded_messages=51)))
+    sentence = "none known to disagree; most messages were not decoded"
+    assert (marks.ids_and_versions.mark, marks.ids_and_versions.sentence[-len(sentence) :]) == ("visibility", sentence)
+
+
+@pytest.mark.parametrize(
+    ("granted", "unknown", "expected"),
+    [
+        (5, 17, ClientState("not captured", None, "Fetch: 17 of 22 responses not captured or not decoded")),
+        (17, 17, ClientState("working", None, "")),
+        (0, 2, ClientState("working", None, "")),
+    ],
+)
+def test_a_client_most_of_whose_work_was_not_seen_is_not_known_to_work(granted, unknown, expected):
+    """Two are in flight as a capture ends."""
+    (app,) = result("working").clients
+    app, beats = replace(app, address="127.0.0.1"), activity("Heartbeat", "group", 90, 0)
+    fetches = replace(activity("Fetch", "reads", granted, 0), requests=granted + unknown, unknown=unknown)
+    (one,) = with_states((app,), (beats, fetches), (), ())
+    assert one.work == expected
 
 
 def test_states_are_listed_worst_first():
