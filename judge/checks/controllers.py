@@ -40,10 +40,9 @@ from wirecheck.judge.checks.shapes import (
     whole,
 )
 from wirecheck.judge.checks.topic_ids import recreation
-from wirecheck.judge.claims.claim import RESERVED, Claim, Key, Sighting, Subject, error_name, slot_of
+from wirecheck.judge.claims.claim import Claim, Key, Sighting, Subject, error_name, slot_of
 from wirecheck.judge.claims.extract.drafts import DELETE
 from wirecheck.judge.claims.extract.peers import DUPLICATE_BROKER_REGISTRATION
-from wirecheck.judge.claims.extract.replicas import ALTER_PARTITION
 from wirecheck.judge.claims.kinds import FORWARDED
 from wirecheck.judge.claims.outcomes import SLOT_NS, SUCCESS, Run
 from wirecheck.judge.claims.overlaps import MOST_BESIDE, overlapping
@@ -301,8 +300,7 @@ def stale_broker_epoch_loop(subject: Subject, group: Group, context: CheckContex
 
 def two_leaders_same_epoch(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     states = [c for c in context.claims("partition", group, *subject) if c["leader"] >= 0 and c["leader_epoch"] >= 0]
-    if subject[1] not in RESERVED:  # who leads the metadata log is LOG006
-        states += context.claims("led", group, *subject)
+    states += [claim for claim in context.claims("led", group, *subject) if claim["host"] in group.hosts]
     led = {(claim["partition"], claim["leader_epoch"], claim["leader"]) for claim in states}
     if len({place[:2] for place in led}) == len(led):
         return
@@ -311,18 +309,13 @@ def two_leaders_same_epoch(subject: Subject, group: Group, context: CheckContext
         states, lambda c: (c["partition"], c["leader_epoch"], generation_of(c))
     ):
         near = {claim["leader"] for claim in claims if is_near(claim)}
-        first = {claim["leader"]: claim for claim in reversed(claims) if len(near) < 2 or not is_to_client(claim)}
+        first = {claim["leader"]: claim for claim in reversed(claims) if len(near) < 2 or not is_near(claim)}
         if len(first) > 1:
             sides = tuple(first_of(claim) for _, claim in sorted(first.items()))
             columns = {**of_id(subject, group, context), "brokers": tuple(sorted(first)), "count": len(first)}
             columns["first_ns"] = sorted(claim.first.ts_ns for claim in first.values())[1]
             words = {"partition": partition, "epoch": epoch}
             yield Evidence((subject[1], partition, epoch), sides, **columns, words=words)
-
-
-def is_to_client(claim: Claim) -> bool:
-    """Whether it may be one of the servers that are near a client; a hint has no replicas."""
-    return is_near(claim) or (claim.kind == "led" and claim["source"] != ALTER_PARTITION)
 
 
 def is_near(claim: Claim) -> bool:

@@ -21,7 +21,6 @@ ALL, LEADER = -1, 1
 """Values of acks: every replica in sync has the records, or the leader alone."""
 LATEST, CLIENT = -1, -1
 """The timestamp that asks for the end of a log, and the replica ID of a client."""
-ALTER_PARTITION = "alter-partition"
 PARTITION_ANSWERS = (
     ("Produce", "responses.partition_responses", "name", "index"),
     ("Fetch", "responses.partitions", "topic", "partition_index"),
@@ -34,16 +33,6 @@ BY_TOPIC_ID = (
     ("AssignReplicasToDirs", "directories.topics.partitions"),
 )
 """How the controller answers a broker about its replicas."""
-LEADERS = (
-    ("Fetch", "responses.partitions", "current_leader.", "fetch"),
-    ("Produce", "responses.partition_responses", "current_leader.", "produce"),
-    ("ShareFetch", "responses.partitions", "current_leader.", "share-fetch"),
-    ("ShareAcknowledge", "responses.partitions", "current_leader.", "share-acknowledge"),
-    ("AlterPartition", "topics.partitions", "", ALTER_PARTITION),
-)
-"""API, table of partitions, what the columns of the leader begin with, and what the statement is called: a broker that
-does not lead the partition may name who does (KIP-951), and a controller names who does.
-"""
 REPLICA = ("replica_id", "replica_state.replica_id")
 """Fields of a Fetch, to version 14 and later, with the broker that sends it; a client has -1."""
 NEVER_NS = -(1 << 62)
@@ -59,9 +48,8 @@ def claims(batch: Batch) -> Iterator[Rows]:
         yield partitions.states("serves", key, error == 0, peak=latest, named=reached)
         denied = np.isin(error, (NOT_LEADER, UNKNOWN_LEADER_EPOCH))
         yield partitions.states("denies", [*key, f"={api}", "error_code"], denied, tally=partitions.slots)
-    for api, path, prefix, source in LEADERS:
-        if (partitions := batch.lines(api, "response", path)) and partitions.has("topic_id"):
-            yield led(partitions, prefix, source)
+    if (partitions := batch.lines("AlterPartition", "response", "topics.partitions")) and partitions.has("topic_id"):
+        yield led(partitions)
     yield from followed(batch)
     for _, header in batch.each("request", ACTS):
         yield acts(header)
@@ -113,15 +101,14 @@ def asks_for_the_end(partitions: Lines) -> Bools:
     return found
 
 
-def led(partitions: Lines, prefix: str, source: str) -> Rows:
-    """Who leads a partition, by who does not: hints come with the error of a partition, and AlterPartition's answers
-    without one.
+def led(partitions: Lines) -> Rows:
+    """Who leads a partition, as the controller answers AlterPartition. The hints beside an error of Fetch, Produce and
+    ShareFetch (KIP-951) are no statement about a topic ID: brokers look them up by name, so who asks for an ID that
+    ended is told the leader of the topic that has the name now (Kafka 4.4.0).
     """
-    leader, epoch = f"{prefix}leader_id", f"{prefix}leader_epoch"
-    where = partitions.present("topic_id") & (partitions[leader] >= 0) & (partitions[epoch] >= 0)
-    where &= (partitions["error_code"] == 0) == (source == ALTER_PARTITION)
-    index = "index" if partitions.has("index") else "partition_index"
-    return partitions.states("led", ["topic_id", index, f"={source}", epoch, leader, "@endpoint"], where)
+    where = partitions.present("topic_id") & (partitions["error_code"] == 0)
+    where &= (partitions["leader_id"] >= 0) & (partitions["leader_epoch"] >= 0)
+    return partitions.states("led", "topic_id partition_index leader_epoch leader_id @host @endpoint", where)
 
 
 def followed(batch: Batch) -> Iterator[Rows]:
