@@ -171,3 +171,9 @@ def test_each_line_counts_where_its_client_does_not_work_on_and_not_where_it_doe
     ends_nowhere = EVERY not in rule.works_on_by
     assert (state_of(api, error, None) == "stalled") is ends_nowhere
     assert (state_of(api, error, UNRELATED) == "stalled") is ends_nowhere
+
+
+def test_checkpoints_of_a_group_with_members_are_tried_again():
+    """MirrorCheckpointTask sets offsets of a group at each interval, and describes it; a consumer does not."""
+    assert state_of("OffsetCommit", "UNKNOWN_MEMBER_ID", "DescribeGroups") == "working"
+    assert state_of("OffsetCommit", "UNKNOWN_MEMBER_ID", "Fetch") == "stalled"
