@@ -365,8 +365,9 @@ class Recreation(Lasting):
     does: Literal["reads", "writes"]
     """What it does with the topic."""
     state: str
-    """Of a reader: first record, records never read, end as asked, rejected since, nothing since or not known. Of a
-    writer: goes on, rejected since or nothing since.
+    """Of a reader: first record, records never read, end as asked, another offset (its group was set to it, or its
+    application names it), rejected since, nothing since or not known. Of a writer: goes on, rejected since, nothing
+    since or not known.
     """
     never_read: int | None
     """Records of the new topic that a reader never read, below where it began; None for a writer."""
@@ -374,6 +375,12 @@ class Recreation(Lasting):
     """Of a reader: where it began each partition, as far as that is known."""
     errors: tuple[str, ...]
     """Kafka's names of the errors of its last responses, where it was rejected."""
+    writes_by: str | None
+    """Of a writer that goes on: ID or name, by which it names the new topic; else None."""
+    transaction: str | None
+    """Of a writer with a transaction that began in the former topic and ended after its deletion: committed or aborted.
+    What it had written there is gone. None also where that is not known.
+    """
     first_ns: int
     """When it was seen to read or write the topic first."""
     last_ns: int
@@ -397,13 +404,19 @@ class Recreation(Lasting):
     def what(self) -> str:
         """What it did, in words."""
         if self.does == "writes" or self.state in {"rejected since", NOTHING, "not known"}:
-            return f"{DOES[self.does, self.state]}{f' ({and_list(self.errors)})' if self.errors else ''}"
+            by = f" by {BY[self.writes_by]}" if self.writes_by else ""
+            return f"{DOES[self.does, self.state]}{by}{f' ({and_list(self.errors)})' if self.errors else ''}{self.torn}"
         begun = and_list([f"{one.partition} from offset {one.offset:,}" for one in self.partitions[:MOST_BEGUN]])
         more = f", and {len(self.partitions) - MOST_BEGUN:,} more" if len(self.partitions) > MOST_BEGUN else ""
         where = f"goes on with partition {begun}{more}"
         asked = ", as it asked for the end" if self.state == "end as asked" else ""
         never = f"; never read: {self.lost}{asked}" if self.never_read else ""
         return f"{where}{never}{self.again}"
+
+    @property
+    def torn(self) -> str:
+        """What became of a transaction of which a part is gone; empty where there was none."""
+        return f"; {self.transaction} a transaction that it began in the former topic" if self.transaction else ""
 
     @property
     def lost(self) -> str:
@@ -438,7 +451,9 @@ DOES = {
     ("writes", "goes on"): "goes on writing",
     ("writes", "rejected since"): "has been rejected since",
     ("writes", NOTHING): "has written nothing since",
+    ("writes", "not known"): "whether it goes on is not known",
 }
+BY = {"ID": "its new ID", "name": "name"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -238,3 +238,24 @@ def stands(claims: list[Claim]) -> Iterator[Stand]:
         times = [slot for slot, _ in mine]
         from_ns, to_ns = max(start_ns(times[0]), first_ns), min(end_ns(times[-1]), last_ns)
         yield Stand(claims, offset, from_ns, max(from_ns, to_ns), times[-1] == slots[-1][0])
+
+
+class TransactionEnd(NamedTuple):
+    """When a transaction ended, and how: committed or aborted."""
+
+    ts_ns: int
+    how: str
+
+
+def ended_first(transactional_id: str, since_ns: int, group: Group, context: CheckContext) -> TransactionEnd | None:
+    """The first transaction of an ID that its producer ended after a time. None where none was, or where one ended in
+    the same second before: of one second the first and the last are known.
+    """
+    context.watch()
+    done = context.by("transactional_id", "transaction_done", group, "server").get((transactional_id,), [])
+    ends = [(run, code) for one in done for code in one.outcomes.codes() for run in one.outcomes.runs({code})]
+    later = [(run, code) for run, code in ends if run.last_ns > since_ns]
+    if not later or any(run.first_ns <= since_ns for run, _ in later):
+        return None
+    first_ns, code = min((run.first_ns, code) for run, code in later)
+    return TransactionEnd(first_ns, "aborted" if code == ABORTED else "committed")

@@ -155,10 +155,11 @@ RECREATIONS = ResultTable(
     reads={
         "name": "several! topic name:position id:position name:sought id:sought name:serves id:serves"
         " name:written id:written name:changed name:committed id:committed name:restored id:restored"
-        " host:member server:address link:partial"
+        " host:member server:address link:partial name:shared id:shared"
+        " name:writes_in_transaction id:writes_in_transaction server:transaction_done"
     },
     order_by=("cluster", "topic", "created", "client_id", "address", "does"),
-    news=itemgetter("state", "never_read"),
+    news=itemgetter("state", "never_read", "transaction"),
 )
 LAGS = ResultTable(
     "lags",

@@ -1,4 +1,5 @@
-"""Claims about share groups (KIP-932): what their members do with the records that they acquire.
+"""Claims about share groups (KIP-932): where they begin a partition, and what their members do with the records that
+they acquire.
 
 Rule: accepted, rejected and renewed records are work that was done; records that are released come again, to whichever
 member asks, until the group's limit of deliveries archives them. A batch with several types counts by the first that is
@@ -32,6 +33,25 @@ def claims(batch: Batch) -> Iterator[Rows]:
         peak = {"deliveries": acquired["delivery_count"], "acquired": acquired.ts_ns}
         peak["lock_ms"] = np.zeros(len(acquired), np.int64) + lock_ms
         yield acquired.states("acknowledged", key, known, peak=peak)
+    yield from begun(batch)
+
+
+def begun(batch: Batch) -> Iterator[Rows]:
+    """The lowest offset of each partition that a client acquired, and when it acquired any first; whether it was
+    answered about it at all. A tool that sets a group's offsets names the topic.
+    """
+    if answered := batch.lines("ShareFetch", "response", "responses.partitions"):
+        group, known = answered.other_column("group_id")
+        key = ["@who", group, "-", "topic_id", "partition_index"]
+        yield answered.states("shared", key, known)
+    if acquired := batch.lines("ShareFetch", "response", "responses.partitions.acquired_records"):
+        group, known = acquired.other_column("group_id")
+        key = ["@who", group, "-", "topic_id", "partition_index"]
+        offset, ts_ns = acquired["first_offset"], acquired.ts_ns
+        yield acquired.states("shared", key, known, peak={"lowest": -offset, "begun": -ts_ns})
+    if sets := batch.lines("AlterShareGroupOffsets", "request", "topics.partitions"):
+        key = ["@who", "group_id", "topic_name", "-", "partition_index"]
+        yield sets.states("shared", key, peak={"set": sets.ts_ns})
 
 
 def acknowledged(batches: Lines) -> Rows:

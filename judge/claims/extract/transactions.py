@@ -15,6 +15,7 @@ from wirecheck.judge.claims.batch import Batch, among, key_of_messages
 from wirecheck.judge.claims.claim import AT
 from wirecheck.judge.claims.outcomes import SUCCESS
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, spelled
+from wirecheck.judge.claims.seconds import SECOND_NS, SLOT_S
 
 OF_TRANSACTIONS = "AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit", "EndTxn"
 COMMITTED = 1
@@ -39,7 +40,8 @@ def claims(batch: Batch) -> Iterator[Rows]:
         outcome = np.where(ends["committed"] != 0, SUCCESS, ABORTED)
         good = ends.other("error_code", absent=-1) == 0
         yield ends.states("transaction_ended", "@who", good, error=outcome)
-        yield ends.states("transaction_done", ["transactional_id", "@endpoint"], good)
+        key, second = ["transactional_id", "@endpoint"], Column(ends.ts_ns // SECOND_NS % SLOT_S)
+        yield ends.states("transaction_done", key, good, error=outcome, apart=second)
     asked = requests(batch)
     yield batch.states("transaction_request", "@who", asked, error=np.full(len(asked), SUCCESS, np.int64))
     yield from held_back(batch)
