@@ -181,6 +181,10 @@ class Seen:
     """Name of the connection of the Envelope that carried it and was answered."""
     is_doubted: bool = False
     """What answered the Envelope is no member, as far as members are known."""
+    envelope: Seen | None = None
+    """Of a client's request, the Envelope that named its principal, where a controller accepted it."""
+    is_of_several: bool = False
+    """Envelopes of several principals hold it, byte for byte: they are listed in its place."""
 
     @property
     def key(self) -> Key:
@@ -196,6 +200,7 @@ class Seen:
         """Take the principal of an Envelope with this request; what a controller accepted counts for more."""
         if self.principal is None or (self.claimed_by is not None and envelope.sender is None):
             self.principal, self.claimed_by = envelope.principal or self.principal, envelope.sender
+            self.envelope = envelope if envelope.forwarded_by is not None else None
 
     @property
     def is_answered(self) -> bool:
@@ -284,29 +289,21 @@ class Changes(Coverage):
     def paired(self) -> Iterator[Seen]:
         """Requests of clients with the principals of their Envelopes; Envelopes whose request was not seen."""
         self.doubt_servers()
-        open_requests = OpenRequests(self.direct)
-        alone: dict[tuple[object, ...], list[Seen]] = defaultdict(list)
+        open_requests, alone = OpenRequests(self.direct), Alone(self.may_be_one)
         for one in sorted(self.forwarded, key=lambda one: one.time_ns):
-            client, is_named = request_in([each for each in open_requests.near(one) if self.may_be_one(each, one)], one)
-            if client is not None:
+            client, is_named = request_in([each for each in open_requests.near(one) if self.may_carry(one, each)], one)
+            if client is None:
+                alone.add(one)
+            elif is_named and is_another_ones(one, client):
+                alone.add_both(one, client)
+            else:
                 if is_named:
                     client.named_by(one)
                 client.forwarded_to = answering(one) or client.forwarded_to
                 client.targets = client.targets if client.is_answered or one.is_doubted else one.targets
-                continue
-            same = alone[*one.key, one.digest]
-            same[:] = [each for each in same if one.time_ns - each.time_ns <= FORWARDED_WITHIN_NS]
-            again = (each for each in reversed(same) if is_for_one(each, one) and self.may_be_one(each, one))
-            if (before := next(again, None)) is not None:
-                before.targets = one.targets if one.is_answered else before.targets
-                before.answered_ns = one.answered_ns
-                if before.forwarded_by is None and one.forwarded_by is not None:  # whatever the one before claimed
-                    before.forwarded_by, before.connection = one.forwarded_by, one.connection
-                    before.principal = one.principal
-                continue
-            same.append(one)
-            yield one
-        yield from without_back_legs(self.direct, self.once.ways, self.brokers.apart)
+        yield from alone.found
+        direct = (one for one in self.direct if not one.is_of_several)
+        yield from without_back_legs(direct, self.once.ways, self.brokers.apart)
 
     def doubt_servers(self) -> None:
         """An Envelope between two hosts that members do not name was accepted by an outsider's server: whom it
@@ -330,6 +327,13 @@ class Changes(Coverage):
     def may_be_one(self, one: Seen, other: Seen) -> bool:
         """Whether two requests were not sent to different clusters, as a script does that runs against both."""
         return not are_different(self.clusters_of(one), self.clusters_of(other))
+
+    def may_carry(self, envelope: Seen, client: Seen) -> bool:
+        """Whether an Envelope may be that of the broker which the client asked, as far as brokers are known."""
+        server, sender = str(Conversation.of(client.connection).server), envelope.forwarded_by
+        nodes = set[int]() if server in self.brokers.shared else {*self.brokers.stated.get(server, ())}
+        is_others = bool(nodes) and sender is not None and sender.isdecimal() and int(sender) not in nodes
+        return not is_others and self.may_be_one(client, envelope)
 
     def objects(self, one: Seen) -> Iterator[Change]:
         server = one.connection.partition(">")[2]
@@ -626,8 +630,47 @@ class OpenRequests:
         later, now = self.later[envelope.key], self.now[envelope.key]
         while later and later[0].time_ns <= envelope.time_ns + CLOCKS_NS:
             now.append(later.popleft())
-        now[:] = [one for one in now if forwarded_until_ns(one) + CLOCKS_NS >= envelope.time_ns]
+        now[:] = [
+            one for one in now if forwarded_until_ns(one) + CLOCKS_NS >= envelope.time_ns and not one.is_of_several
+        ]
         return now
+
+
+class Alone:
+    """Envelopes whose request was not seen, or was seen of one of several clients that sent the same bytes: each once,
+    however often a broker sent it.
+    """
+
+    def __init__(self, may_be_one: Callable[[Seen, Seen], bool]) -> None:
+        self.may_be_one = may_be_one
+        self.found: list[Seen] = []
+        self.recent: dict[tuple[object, ...], list[Seen]] = defaultdict(list)
+
+    def add(self, one: Seen) -> None:
+        same = self.recent[*one.key, one.digest]
+        same[:] = [each for each in same if one.time_ns - each.time_ns <= FORWARDED_WITHIN_NS]
+        again = (each for each in reversed(same) if is_for_one(each, one) and self.may_be_one(each, one))
+        if (before := next(again, None)) is None:
+            same.append(one)
+            self.found.append(one)
+            return
+        before.targets = one.targets if one.is_answered else before.targets
+        before.answered_ns = one.answered_ns
+        if before.forwarded_by is None and one.forwarded_by is not None:  # whatever the one before claimed
+            before.forwarded_by, before.connection = one.forwarded_by, one.connection
+            before.principal = one.principal
+
+    def add_both(self, one: Seen, client: Seen) -> None:
+        """Also the Envelope that named the client: which of the two is the client's, its bytes do not show."""
+        client.is_of_several = True
+        for each in (client.envelope, one):
+            if each is not None:
+                self.add(each)
+
+
+def is_another_ones(envelope: Seen, client: Seen) -> bool:
+    """Whether a request has the name of another principal, by an Envelope that a controller accepted as it did this."""
+    return client.envelope is not None and not is_for_one(client.envelope, envelope)
 
 
 def request_in(near: Sequence[Seen], envelope: Seen) -> tuple[Seen | None, bool]:

@@ -39,30 +39,36 @@ SKEW_MS = st.sampled_from((0, 0, -2_000, 2_000))
 """By how much the clock at the controller's host is ahead."""
 
 
+OWN_SERVER, OWN_HOST = ("10.0.66.6", 9092), "10.0.66.7"
+ELSEWHERE = ("10.0.4.9", 9092)
+BROKERS = {3: BROKER, 4: ELSEWHERE}
+
+
 def principal_of(number):
     name = f"admin{number}".encode()
     return b"\0\0\x05User" + bytes([len(name) + 1]) + name + b"\0\0"
 
 
-def talks(number, admin, skew_ms):
+def talks(number, admin, skew_ms, node=3):
+    broker = BROKERS[node]
     asked = {**CREATE, "topics": [{**SONGS, "name": admin.topic}]}
     inner = request("CreateTopics", 7, asked)
     answer = response("CreateTopics", 7, {"topics": [{"name": admin.topic, "errorCode": 0}]})
     if not admin.is_by_tls:
-        talk = Talk(client=(CLIENT[0], 40000 + number), server=BROKER, ts_ns=START + admin.at_ms * MS).open()
+        talk = Talk(client=(CLIENT[0], 40000 + number), server=broker, ts_ns=START + admin.at_ms * MS).open()
         talk.request(inner)
         talk.ts_ns += admin.took_ms * MS
         if admin.is_answered:
             talk.response(answer)
         yield talk.close()
     at_ms = admin.at_ms + 5 + skew_ms
-    talk = Talk(client=(BROKER[0], 50000 + number), server=CONTROLLER, ts_ns=START + at_ms * MS).open()
+    talk = Talk(client=(broker[0], 50000 + number), server=CONTROLLER, ts_ns=START + at_ms * MS).open()
     body = {
         "requestData": b64(inner[4:]),
         "requestPrincipal": b64(principal_of(number)),
         "clientHostAddress": b64(b"\x0a\0\4\x0c"),
     }
-    talk.request(plain("Envelope", "request", 0, body, {"correlationId": number, "clientId": "3"}))
+    talk.request(plain("Envelope", "request", 0, body, {"correlationId": number, "clientId": str(node)}))
     talk.ts_ns += min(admin.took_ms, 10) * MS
     carried = {"responseData": b64(answer[4:])}
     talk.response(plain("Envelope", "response", 0, carried, {"correlationId": number}))
@@ -91,8 +97,31 @@ def test_a_change_has_its_own_administrators_name_or_none(admins, skew_ms):
     assert len(names) == len(set(names))
 
 
-OWN_SERVER, OWN_HOST = ("10.0.66.6", 9092), "10.0.66.7"
-ELSEWHERE = ("10.0.4.9", 9092)
+NODES = st.lists(st.sampled_from(sorted(BROKERS)), min_size=4, max_size=4)
+
+
+@settings(max_examples=2_000 if DEEP else 60)
+@given(ADMINS, SKEW_MS, NODES, st.booleans(), st.booleans())
+def test_of_equal_requests_each_one_is_listed_once_under_its_own_name_or_none(
+    admins, skew_ms, nodes, are_known, is_lost
+):
+    """All ask for the same, byte for byte, and one of them in the clear: what the others send is in Envelopes alone.
+    The Envelope of the first one may be lost; then it is known whose the others are by the brokers that were asked.
+    """
+    is_lost = is_lost and are_known and nodes[0] not in nodes[1 : len(admins)]
+    every = [listing(server, n, BROKERS.items()) for n, server in enumerate(BROKERS.values())] if are_known else []
+    for number, admin in enumerate(admins):
+        one = admin._replace(topic="songs", at_ms=admin.at_ms // 10, is_by_tls=number > 0)
+        every += [*talks(number, one, skew_ms, nodes[number])][: 1 if is_lost and number == 0 else None]
+    segments = [segment for talk in every for segment in talk.segments]
+    listed = list(Changes().read([frames(sorted(segments, key=lambda one: one.ts_ns))]).merged())
+    names = [f"User:admin{number}" for number in range(len(admins))]
+    assert [one.principal for one in listed].count(None) == is_lost
+    assert sorted(filter(None, (one.principal for one in listed))) == names[is_lost:]
+    for one in listed:
+        node = nodes[names.index(one.principal or names[0])]
+        host, port = BROKERS[node]
+        assert one.via_broker in {str(node), f"{host}:{port}"}
 
 
 def listing(server, number, brokers):
@@ -108,7 +137,7 @@ def listing(server, number, brokers):
 @given(ADMINS, st.integers(0, 20_000), st.booleans())
 def test_what_a_server_of_its_own_accepts_and_names_is_its_senders_word(admins, at_ms, lists_itself):
     """Its Envelope holds a request that another client sent, byte for byte, and it names brokers by other numbers."""
-    true = [(3, BROKER), (4, ELSEWHERE)]
+    true = [*BROKERS.items()]
     other = [(7, BROKER), (8, ELSEWHERE), *([(9, OWN_SERVER)] if lists_itself else [])]
     every = [listing(server, n, true if n < 2 else other) for n, server in enumerate((BROKER, ELSEWHERE, OWN_SERVER))]
     every += [talk for number, admin in enumerate(admins) for talk in talks(number, admin, 0)]
