@@ -41,7 +41,7 @@ def failed_tasks(log: Log, partition: int) -> Iterator[Task]:
         for reads in sorted({claim["group"] for claim in mine}):
             last = last_leave(reads, log.context, log.group) if log.brokers else None
             if last is not None and (last["client_id"], last["host"]) == one.who and failed(one, reads, last, log):
-                done = log.since_born(c for c in log.current("committed", partition) if c["group"] == reads)
+                done = log.since_born(log.current_of("committed", partition, reads))
                 begun = min(offset for _, offset in one.times)
                 yield Task(reads, last, greatest(end) - max(greatest(done), begun))
 

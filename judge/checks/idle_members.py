@@ -171,7 +171,7 @@ def polls_on(held: Held, since_ns: int, logs: dict[str, Log], group: Group, cont
     if is_of_share_group(held.member) or held.member.peak["alive"] - since_ns < POLLS_S * SECOND_NS:
         return False
     log = logs.setdefault(held.topic, log_of(("name", held.topic), group, context))
-    every = [one for one in log.current("committed", held.partition) if one["group"] == held.member["group"]]
+    every = log.current_of("committed", held.partition, held.member["group"])
     later = [offset for slot, offset in log.since_born(every) if slot > since_ns // SLOT_NS]
     return len(later) >= POLLS_S * SECOND_NS // SLOT_NS // 2 and len({*later}) == 1
 

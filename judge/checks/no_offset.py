@@ -47,7 +47,7 @@ def without_offset(subject: Subject, group: Group, context: CheckContext) -> Ite
 def lost(gone: Claim, mine: list[Claim], held: tuple[str, int], log: Log) -> NoOffset | None:
     """A member of a group without an offset that lives on, and whose group never committed the partition."""
     reads, last_ns = gone["group"], gone.last.ts_ns
-    if any(one["group"] == reads for one in log.current("committed", held[1])):
+    if log.current_of("committed", held[1], reads):
         return None
     lives = [
         one

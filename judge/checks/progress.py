@@ -14,6 +14,7 @@ from wirecheck.client_ids import is_internal
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import (
     brokers_of,
+    by_key,
     captured_brokers,
     clock,
     counted,
@@ -132,6 +133,10 @@ class Log:
     """What `at` was asked for."""
     ends: dict[int, Times] = field(default_factory=dict)
     """What `end` was asked for: by each of many groups."""
+    now: dict[tuple[str, int], list[Claim]] = field(default_factory=dict)
+    """What `current` was asked for."""
+    by_group: dict[tuple[str, int], dict[Key, list[Claim]]] = field(default_factory=dict)
+    """What `current_of` was asked for."""
 
     @property
     def born_ns(self) -> int:
@@ -190,7 +195,16 @@ class Log:
 
     def current(self, kind: str, partition: int) -> list[Claim]:
         """Those that may be about the topic as it is now: by its ID, or by its name alone."""
-        return [claim for claim in self.at(kind, partition) if claim["topic_id"] in {None, ZERO, self.topic_id}]
+        if (kind, partition) not in self.now:
+            ids = {None, ZERO, self.topic_id}
+            self.now[kind, partition] = [claim for claim in self.at(kind, partition) if claim["topic_id"] in ids]
+        return self.now[kind, partition]
+
+    def current_of(self, kind: str, partition: int, reads: str) -> list[Claim]:
+        """Those of one consumer group: gone through once, however many groups ask."""
+        if (kind, partition) not in self.by_group:
+            self.by_group[kind, partition] = by_key(self.current(kind, partition), "group")
+        return self.by_group[kind, partition].get((reads,), [])
 
     def end(self, partition: int) -> Times:
         """How far the log reached, by slot."""
@@ -298,11 +312,11 @@ def begins_again_at_one_offset(subject: Subject, group: Group, context: CheckCon
 
 def begun_again(reads: str, who: Who, partition: int, log: Log) -> tuple["Loop", int, int] | None:
     """Where a client begins again and again for its group, how often, and since when."""
-    every = log.current("restored", partition)
-    found = [one for one in every if (one["group"], one["client_id"], one["host"]) == (reads, *who)]
+    every = log.current_of("restored", partition, reads)
+    found = [one for one in every if (one["client_id"], one["host"]) == who]
     if sum(claim.count for claim in found) < ROUNDS:
         return None
-    done = [claim for claim in log.current("committed", partition) if claim["group"] == reads]
+    done = log.current_of("committed", partition, reads)
     loop = loop_of(by_slot(found), log.since_born(done), log.end(partition), log.context)
     if loop is None:
         return None
@@ -486,7 +500,7 @@ def of_former_offset(log: Log, partition: int, every: list[Reader]) -> Iterator[
         mine = [one for one in every if not places.isdisjoint(shared_by(one, log))]
         if all(one.who != who for one in mine) or not all(log.whole(one.who, log.born_ns) for one in mine):
             continue
-        done = [one for one in log.current("committed", partition) if one["group"] == reads]
+        done = log.current_of("committed", partition, reads)
         former = {offset: slot for slot, offset in by_slot(done)}
         if not any(read_before(one, log, log.topic.lives.ended_ns) for one in mine):
             continue
@@ -794,7 +808,7 @@ class Restart(NamedTuple):
 
 def restarts(log: Log, partition: int, every: list[Reader]) -> Iterator[Restart]:
     for claim in log.current("offset_gone", partition):
-        done = [one for one in log.current("committed", partition) if one["group"] == claim["group"]]
+        done = log.current_of("committed", partition, claim["group"])
         lost_ns = claim.last.ts_ns
         before = [offset for slot, offset in log.since_born(done) if end_ns(slot) < lost_ns]
         if not before:

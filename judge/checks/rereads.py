@@ -132,7 +132,7 @@ def reads_for(reads: str, members: list[Claim], again: Again, partition: int, lo
     """Whether a group gets no further meanwhile with this partition, which its member reads for it."""
     if is_another_process(again, log) or not lives_meanwhile(members, again):
         return False
-    done = [claim for claim in log.current("committed", partition) if claim["group"] == reads]
+    done = log.current_of("committed", partition, reads)
     commits, restored = log.since_born(done), restored_to(reads, partition, log)
     if max(greatest(commits), restored) >= greatest(log.end(partition)):
         return False  # nothing waits for the group
@@ -182,7 +182,7 @@ def longest_on_one(every: Iterable[Outcomes], again: Again) -> int:
 
 def restored_to(reads: str, partition: int, log: Log) -> int:
     """How far a group had committed the partition before."""
-    return greatest(log.since_born(one for one in log.current("restored", partition) if one["group"] == reads))
+    return greatest(log.since_born(log.current_of("restored", partition, reads)))
 
 
 def reads_all_by_design(reads: str, again: Again, partition: int, log: Log, rounds: int) -> bool:

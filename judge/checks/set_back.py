@@ -20,8 +20,8 @@ def groups_of(one: Reader, log: Log) -> list[str]:
 
 def of_group(one: Reader, reads: str, partition: int, log: Log) -> range:
     """From where the group was set back to, or from the first record that any of its members had read."""
-    done = log.since_born(claim for claim in log.current("committed", partition) if claim["group"] == reads)
-    given = (claim for claim in log.current("restored", partition) if claim["group"] == reads)
+    done = log.since_born(log.current_of("committed", partition, reads))
+    given = log.current_of("restored", partition, reads)
     for slot, offset in by_slot(claim for claim in given if (claim["client_id"], claim["host"]) == one.who):
         before = max((committed for at, committed in done if at < slot), default=0)
         if offset >= before or all(at < slot for at, _ in one.times):

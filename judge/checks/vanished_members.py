@@ -100,7 +100,7 @@ def is_removed(reads: str, members: list[Claim], since_ns: int, log: Log) -> boo
 
 def is_taken_over(partition: int, reads: str, since_ns: int, log: Log) -> bool:
     """Whether a reader outside of groups began the partition since, not behind what the group had committed."""
-    done = (claim for claim in log.current("committed", partition) if claim["group"] == reads)
+    done = log.current_of("committed", partition, reads)
     committed = greatest(log.since_born(done))
     for one in readers(log.current("position", partition)):
         grouped = members_of(*one.who, log.group, log.context)
