@@ -210,10 +210,16 @@ def following(path, *options):
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+INTERRUPTED = {130, -signal.SIGINT}
+"""A shell shows 130 for both. `python -m` ends by the signal itself, whatever status it was given, where the interrupt
+came inside exec() of a string, as of a dataclass in a module that is imported then (CPython 3.11).
+"""
+
+
 def ended(process):
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.returncode in INTERRUPTED
     return said
 
 
