@@ -346,7 +346,8 @@ def work(result: Verdict) -> Mark:
         kind = "visibility"
     gone = sum(one.work is not None and one.work.state == LEFT and one.work.how != "" for one in clients)
     unseen = counts[NOT_CAPTURED]
-    if kind == "clear" and (gone == len(clients) or unseen > len(clients) - unseen):
+    at_work = len(clients) - gone - unseen
+    if kind == "clear" and (at_work <= 0 or unseen > len(clients) - unseen):
         kind = "visibility"
     works = kind == "clear"
     if nodes and kind in {"clear", "visibility"}:
@@ -359,7 +360,7 @@ def work(result: Verdict) -> Mark:
     if found:
         text = f"{', '.join(found)} of {many}"
     elif works:
-        text = all_work(len(clients) - gone - unseen, "other client" if gone or unseen else "client")
+        text = all_work(at_work, "other client" if gone or unseen else "client")
     else:
         text = f"{many}, none known to be stalled{outage_codes(result)}"
     apart = [f"{plural(count, 'client')} {what}" for count, what in ((gone, "left, granted no work"),

@@ -72,6 +72,16 @@ def test_nothing_is_ticked_where_nothing_was_read():
     assert marks.ids_and_versions.mark == "visibility"
 
 
+def test_nobody_is_no_client_that_works():
+    """One left without any work, and the other was not captured."""
+    known = result("left", "not captured")
+    left, unseen = known.clients
+    left = replace(left, work=ClientState("left", 7, "Fetch: TOPIC_AUTHORIZATION_FAILED"))
+    work = marks_of(replace(known, clients=(left, unseen))).work
+    sentence = "2 clients, none known to be stalled · 1 client left, granted no work · 1 client was not captured"
+    assert (work.mark, work.sentence) == ("visibility", sentence)
+
+
 def test_nothing_is_known_to_agree_where_most_messages_were_not_decoded():
     marks = marks_of(result("working", coverage=Coverage(messages=100, decoded_messages=49, undecoded_messages=51)))
     sentence = "none known to disagree; most messages were not decoded"
