@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from wirecheck.client_ids import is_internal
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.progress import Log, Skip, Who, log_of, never_read, readers
+from wirecheck.judge.checks.progress import Log, Reader, Skip, Who, log_of, never_read, readers
 from wirecheck.judge.checks.recreations import BY_NAME, Continuation, continuations
 from wirecheck.judge.checks.set_back import read_again
 from wirecheck.judge.checks.shapes import end_ns, gathered
@@ -100,7 +100,7 @@ def state_of(every: list[Continuation], lost: dict[int, Skip], log: Log) -> str:
     if lost:
         return END if all(skip.asked for skip in lost.values()) else LOST
     if any(one.reads for one in every):
-        offsets = [(one.offset, first_of(one, log)) for one in every if one.reads]
+        offsets = [(one.offset, first_of(one.mine, log)) for one in every if one.reads]
         if any(offset is None for offset, _ in offsets):
             return NOT_KNOWN
         return ANOTHER if any(offset > first for offset, first in offsets if offset is not None) else FIRST
@@ -109,19 +109,24 @@ def state_of(every: list[Continuation], lost: dict[int, Skip], log: Log) -> str:
     return NOTHING if silent_ns >= log.context.settings.stuck_s * SECOND_NS else REJECTED
 
 
-def first_of(one: Continuation, log: Log) -> int:
-    """The first offset of the new log, as far as it is known."""
-    return max((mine.begin or 0 for mine in one.mine if log.is_now(mine)), default=0)
+def first_of(every: Iterable[Reader], log: Log) -> int:
+    """The first offset of the new log, as far as its readers show it."""
+    return max((one.begin or 0 for one in every if log.is_now(one)), default=0)
 
 
 def partition_of(one: Continuation, lost: Skip | None, log: Log) -> dict[str, int | None]:
-    again = read_again(one.mine, one.partition, log)
+    never = range(lost.begin, lost.end) if lost else range(0)
+    return partition(one.partition, one.offset, never, read_again(one.mine, one.partition, log))
+
+
+def partition(number: int, offset: int | None, never: range, again: range = range(0)) -> dict[str, int | None]:
+    """Where a reader begins, and which offsets it never reads and reads again."""
     return {
-        "partition": one.partition,
-        "offset": one.offset,
-        "never_read_from": lost.begin if lost else None,
-        "never_read_to": lost.end - 1 if lost else None,
-        "never_read": lost.records if lost else 0,
+        "partition": number,
+        "offset": offset,
+        "never_read_from": never.start if never else None,
+        "never_read_to": never.stop - 1 if never else None,
+        "never_read": len(never),
         "read_again_from": again.start if again else None,
         "read_again_to": again.stop - 1 if again else None,
         "read_again": len(again),
@@ -142,7 +147,7 @@ def shared(log: Log) -> Iterator[Now]:
         groups = {one["group"] for one in mine}
         begun = share_begun(groups.pop(), answered, log) if len(groups) == 1 else {}
         here = {one["partition"] for one in mine if one["topic_id"] == log.topic_id}
-        known = [shared_partition(number, *begun[number]) for number in sorted(here & begun.keys())]
+        known = [partition(number, begun[number].stop, begun[number]) for number in sorted(here & begun.keys())]
         never = sum(one["never_read"] or 0 for one in known)
         state = LOST if never else FIRST if known else NOT_KNOWN
         yield Now(client_id, host, "reads", state, [], *span(mine), {"never_read": never, "partitions": known})
@@ -152,9 +157,9 @@ def is_former(claim: Claim, log: Log) -> bool:
     return claim["topic_id"] not in {*BY_NAME, log.topic_id}
 
 
-def share_begun(reads: str | None, answered: list[Claim], log: Log) -> dict[int, tuple[int, int]]:
-    """By partition of the new topic the offset at which a share group begins, and that of the log's first record. None
-    where anything of a member was not captured, where a tool has set the group's offsets, or where the new log may have
+def share_begun(reads: str | None, answered: list[Claim], log: Log) -> dict[int, range]:
+    """By partition of the new topic the offsets from the log's first record to where a share group begins. None where
+    anything of a member was not captured, where a tool has set the group's offsets, or where the new log may have
     lost records before.
     """
     mine = [one for one in answered if one["group"] == reads]
@@ -167,25 +172,10 @@ def share_begun(reads: str | None, answered: list[Claim], log: Log) -> dict[int,
     found = {}
     for (number,), claims in gathered(new, "partition"):
         begun_ns = -max(one.peak["begun"] for one in claims)
-        every = (one for one in readers(log.at("position", number)) if log.is_now(one))
-        first = max((one.begin or 0 for one in every), default=0)
+        first = first_of(readers(log.at("position", number)), log)
         if begun_ns - log.born_ns < RETENTION_NS:
-            found[number] = max(first, -max(one.peak["lowest"] for one in claims)), first
+            found[number] = range(first, max(first, -max(one.peak["lowest"] for one in claims)))
     return found
-
-
-def shared_partition(number: int, offset: int, first: int) -> dict[str, int | None]:
-    lost = range(first, offset)
-    return {
-        "partition": number,
-        "offset": offset,
-        "never_read_from": lost.start if lost else None,
-        "never_read_to": lost.stop - 1 if lost else None,
-        "never_read": len(lost),
-        "read_again_from": None,
-        "read_again_to": None,
-        "read_again": 0,
-    }
 
 
 def written(log: Log, ended_ns: int) -> Iterator[Now]:
