@@ -142,8 +142,8 @@ def is_piped(path: Path) -> bool:
 
 
 def apart(servers: dict[str, frozenset[str]]) -> dict[str, frozenset[str]]:
-    """The clusters that differ in their servers, under the first of the IDs that one has, and at most
-    `MOST_APART`. Each of the others costs as much as reading what its servers sent.
+    """The clusters that differ in their servers, under the first of their IDs and how many more they have; at most
+    `MOST_APART`, as each costs as much as reading what its servers sent.
     """
     names: dict[frozenset[str], list[str]] = {}
     for name, endpoints in sorted(servers.items()):

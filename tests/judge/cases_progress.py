@@ -527,27 +527,25 @@ def grp010_near_miss__a_tool_sets_it_to_an_offset_that_it_had_read_seconds_befor
     tool_sets_its_offset(lab, 26)
 
 
-def grp010_near_miss__an_application_names_an_offset_of_the_new_topic(lab):
+def comes_back(lab, offset, end):
     """It was away meanwhile, and the log is longer when it comes."""
     recreated(lab)
     fetches(lab, follows(1, 34))
     fetches(lab, [(50 + n, n, 20 + 3 * n) for n in range(40)], ID_2, client_id="other", host="10.0.0.8")
-    fetches(lab, [(91 + n, 60 + n, 150 + n) for n in range(30)], ID_2)
+    fetches(lab, [(91 + n, offset + n, end + n) for n in range(30)], ID_2)
+
+
+def grp010_near_miss__an_application_names_an_offset_of_the_new_topic(lab):
+    comes_back(lab, 60, 150)
 
 
 def grp010_fires__it_was_away_and_goes_on_where_it_was(lab):
-    recreated(lab)
-    fetches(lab, follows(1, 34))
-    fetches(lab, [(50 + n, n, 20 + 3 * n) for n in range(40)], ID_2, client_id="other", host="10.0.0.8")
-    fetches(lab, [(91 + n, 33 + n, 150 + n) for n in range(30)], ID_2)
+    comes_back(lab, 33, 150)
 
 
 def grp010_fires__it_was_away_and_begins_at_the_end(lab):
     """Its application asks for no end: its library jumps there."""
-    recreated(lab)
-    fetches(lab, follows(1, 34))
-    fetches(lab, [(50 + n, n, 20 + 3 * n) for n in range(40)], ID_2, client_id="other", host="10.0.0.8")
-    fetches(lab, [(91 + n, 140 + n, 140 + n) for n in range(30)], ID_2)
+    comes_back(lab, 140, 140)
 
 
 def grp010_fires__a_time_that_it_asks_for(lab):

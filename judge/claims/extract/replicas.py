@@ -103,8 +103,8 @@ def asks_for_the_end(partitions: Lines) -> Bools:
 
 def led(partitions: Lines) -> Rows:
     """Who leads a partition, as the controller answers AlterPartition. The hints beside an error of Fetch, Produce and
-    ShareFetch (KIP-951) are no statement about a topic ID: brokers look them up by name, so who asks for an ID that
-    ended is told the leader of the topic that has the name now (Kafka 4.4.0).
+    ShareFetch (KIP-951) are no statement about a topic ID: brokers look them up by name, and to who asks for an
+    ID that ended they name the leader of the topic that has the name now (Kafka 4.4.0).
     """
     where = partitions.present("topic_id") & (partitions["error_code"] == 0)
     where &= (partitions["leader_id"] >= 0) & (partitions["leader_epoch"] >= 0)
