@@ -15,7 +15,7 @@ from wirecheck.decode.releases import is_of_controller, lines_of, order_of, spel
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import by_key, clock, ends, gathered, if_broker, servers_of
 from wirecheck.judge.claims.claim import Claim, Subject
-from wirecheck.judge.claims.extract.node_features import BROKER
+from wirecheck.judge.claims.extract.node_features import BROKER, MS
 from wirecheck.judge.results.finding import Evidence, Side, last_of
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topology.clusters import Group
@@ -108,6 +108,10 @@ def feature_levels_disagree(subject: Subject, group: Group, context: CheckContex
             yield of_feature(feature, latest, "epochs", words, context)
     for claim, what in unsupported_levels(finalized, subject, group, context):
         yield of_feature(claim["feature"], [claim], claim["endpoint"], {"what": what}, context)
+    for claim, what in set_back(of_log, subject, group, context):
+        yield of_feature(claim["feature"], [claim], f"{claim['endpoint']} set back", {"what": what}, context)
+    for record, claim, what in written_above(subject, group, context):
+        yield of_feature(record["feature"], [record, claim], f"record {record['level']}", {"what": what}, context)
     for claim, what in registered_below(of_log, subject, group, context):
         found = of_feature(claim["feature"], [claim], f"registration {claim['node']}", {"what": what}, context)
         yield replace(found, brokers=(claim["node"],))
@@ -156,6 +160,44 @@ def unsupported_levels(
             yield claim, f"has level {level}, and {server} supports no more than {max(one['high'] for one in valid)}"
         elif valid and all(OFF < level < one["low"] for one in valid):
             yield claim, f"has level {level}, and {server} supports no less than {min(one['low'] for one in valid)}"
+
+
+def set_back(
+    finalized: list[Claim], subject: Subject, group: Group, context: CheckContext
+) -> Iterator[tuple[Claim, str]]:
+    """Brokers that state lower epochs only, for longer than the grace period, after a higher one. A broker answers once
+    it has read the log to its end, a controller from the start on. Behind other addresses there may be several servers.
+    """
+    controllers = {
+        one["endpoint"] for one in context.claims("advertised", group, *subject) if is_of_controller(one["ranges"])
+    }
+    for endpoint, claims in sorted(by_key(finalized, "endpoint").items()):
+        highest = max(claims, key=lambda claim: (claim["epoch"], claim.last))
+        lower = [one for one in claims if one["epoch"] < highest["epoch"] and one.first.ts_ns > highest.last.ts_ns]
+        lower = [one for one in lower if one["epoch"] != UNKNOWN_EPOCH]
+        if not lower or endpoint in controllers or not isinstance(context.node(highest), int):
+            continue
+        first, last = min(lower, key=lambda one: one.first), max(lower, key=lambda one: one.last)
+        if last.last.ts_ns - first.first.ts_ns >= context.settings.broker_grace_ns:
+            since = f"since {clock(first.first.ts_ns)}, after epoch {highest['epoch']}"
+            yield last, f"is of epoch {last['epoch']} at {servers_of([last], context)} {since}"
+
+
+def written_above(subject: Subject, group: Group, context: CheckContext) -> Iterator[tuple[Claim, Claim, str]]:
+    """Records of the metadata log with a level that a server did not support, by its answers well before and well after
+    the record was written; a controller writes none above a registration (FeatureControlManager.updateFeature).
+    """
+    supported = by_key(context.claims("supported_feature", group, *subject), "feature")
+    grace_ns = context.settings.broker_grace_ns
+    for record in context.claims("log_feature", group, *subject):
+        at_ns, level = record.peak["written"] * MS, record["level"]
+        ranges = by_key(supported.get((record["feature"],), ()), "endpoint")
+        for same in ranges.values() if record["feature"] != OF_THE_QUORUM else ():
+            valid = [one for one in same if one.first.ts_ns + grace_ns <= at_ns <= one.last.ts_ns - grace_ns]
+            if valid and all(level > one["high"] for one in same):
+                most = f"{servers_of(valid, context)} supports no more than {max(one['high'] for one in valid)}"
+                yield record, valid[0], f"gets level {level} by the metadata log, and {most}"
+                break
 
 
 def registered_below(

@@ -785,6 +785,66 @@ def ver011_cannot_know__a_broker_was_registered_before_the_level(lab):
     with_features(lab, B1, 20, times=(30, 60, 120))
 
 
+def sets_level(lab, at, level, name=LEVEL):
+    """A record of the metadata log, read by a node a moment later."""
+    record = entry(12, text(name) + struct.pack(">h", level) + b"\x00")
+    at_ms = ns(at) // 1_000_000
+    log_batch(lab, at + 1, batch(record, epoch=4, base_timestamp=at_ms, max_timestamp=at_ms), 50)
+
+
+def ver011_fires__a_record_above_what_a_server_supports(lab):
+    """No server has stated the level as its own."""
+    lab.metadata(0, brokers=BROKERS)
+    with_features(lab, B1, 20, high=21, times=(0, 120, 240))
+    sets_level(lab, 120, 25)
+
+
+def ver011_near_miss__a_record_with_a_level_that_all_support(lab):
+    """Of one whose software was replaced in time, and of the quorum's own feature."""
+    lab.metadata(0, brokers=BROKERS)
+    with_features(lab, B1, 20, high=21, times=(0, 40))
+    with_features(lab, B1, 20, high=25, times=(100, 240))
+    with_features(lab, B2, 20, high=25, times=(0, 240))
+    with_features(lab, B3, 0, low=0, high=0, times=(0, 240), name="kraft.version")
+    sets_level(lab, 120, 25)
+    sets_level(lab, 130, 1, name="kraft.version")
+
+
+def ver011_cannot_know__a_record_after_a_servers_last_answer(lab):
+    """It may have been stopped, and its software replaced."""
+    lab.metadata(0, brokers=BROKERS)
+    with_features(lab, B1, 20, high=21, times=(0, 60))
+    sets_level(lab, 120, 25)
+
+
+def with_epochs(lab, server, *epochs, first=0):
+    for number, epoch in enumerate(epochs):
+        with_features(lab, server, 20, epoch=epoch, times=(first + number * 20,))
+
+
+def ver011_fires__epochs_that_go_back(lab):
+    """The metadata log of the broker began at its start, and the broker goes on."""
+    lab.metadata(0, brokers=BROKERS)
+    with_epochs(lab, B1, 500, 510, 520, 40, 50, 60, 70)
+    with_epochs(lab, B2, 500, 510, 520, 530, 540, 550, 560)
+
+
+def ver011_near_miss__a_controller_that_starts(lab):
+    """It answers while it reads the log; a broker behind it for a moment was late by one answer."""
+    lab.metadata(0, brokers=BROKERS)
+    for at in (0, 60):
+        lab.versions(at, ranges("4.4.0", "C"), server="10.0.0.9:9093")
+    with_epochs(lab, "10.0.0.9:9093", 500, 510, 520, 40, 50, 60, 70)
+    with_epochs(lab, B1, 500, 510, 505, 520, 530)
+    with_epochs(lab, B2, 500, -1, -1, -1, -1, 510)
+
+
+def ver011_cannot_know__epochs_of_several_servers_at_one_address(lab):
+    """A balancer's address is in no list of brokers."""
+    lab.metadata(0, brokers=BROKERS)
+    with_epochs(lab, "10.0.0.40:9092", 500, 510, 520, 40, 50, 60, 70)
+
+
 def ver012_near_miss__asked_too_early(lab):
     """The last controller was upgraded a moment later, and the update asked for again."""
     lab.metadata(0, brokers=BROKERS)

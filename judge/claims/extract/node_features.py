@@ -63,6 +63,10 @@ def in_log(found: dict[str, LogTable], message: Ints, endpoint: Endpoint) -> Ite
                 Column(high),
             ]
             yield Rows("node_feature", key, seen, peak={"written": log.timestamp_ms[rows]})
+    if "FeatureLevelRecord" in found:
+        log, seen = found["FeatureLevelRecord"], message[found["FeatureLevelRecord"].entry]
+        key = [endpoint(seen), texts(log["name"]), Column(log["feature_level"])]
+        yield Rows("log_feature", key, seen, peak={"written": log.timestamp_ms})
     for record, node, role in END_RECORDS:
         if record in found:
             log, seen = found[record], message[found[record].entry]
