@@ -136,8 +136,24 @@ def gives_ids(texts: Collection[str]) -> bool:
 
 
 def upside_down(text: str) -> list[int]:
-    """The APIs whose lowest version is above their highest one. Some servers have 0 to -1 for none."""
-    return [key for key, (low, high) in read(text).items() if low > high >= 0]
+    """The APIs whose lowest version is above their highest one. Some servers have 0 to -1 for none, and a proxy that
+    states what its own release and the broker's have in common (Kroxylicious 0.12) has the lowest version of one of
+    them and the highest of the other: ShareFetch 1-0, of 4.4 and 4.0. Clients take both for an API that is not there.
+    """
+    return [key for key, (low, high) in read(text).items() if low > high >= 0 and (low, high) not in apart(key)]
+
+
+@cache
+def apart(key: int) -> set[tuple[int, int]]:
+    """The lowest version of each release, with the highest of each that has no version in common with it."""
+    known = [ranges[key] for ranges in schemas.releases().values() if key in ranges]
+    highest = {one.high for one in known} | {one.high - one.latest_unstable for one in known}
+    return {(one.low, high) for one in known for high in highest if high < one.low}
+
+
+def is_narrowed(text: str) -> bool:
+    """Whether ranges fit a release but for single APIs, as those of a proxy do."""
+    return not is_unknown(text) and bool(beside_line(text))
 
 
 def estimate(text: str) -> str | None:

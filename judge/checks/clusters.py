@@ -164,7 +164,9 @@ def two_clusters_share_an_id(subject: Subject, group: Group, context: CheckConte
         shown.add(larger.key)
         words = {"one": twin.one, "other": twin.other, "what": twin.what, "unless": UNLESS * twin.perhaps_proxy}
         since_ns = max(first.first.ts_ns, second.first.ts_ns)
-        yield Evidence((twin.one, twin.other), (first_of(first), first_of(second)), first_ns=since_ns, words=words)
+        sides = (first_of(first), first_of(second))
+        kind = "information" if twin.of_one_proxy else None
+        yield Evidence((twin.one, twin.other), sides, first_ns=since_ns, words=words, kind=kind)
 
 
 def proxy_in_between(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

@@ -20,6 +20,7 @@ from wirecheck.decode.releases import (
     digest,
     estimate,
     is_4,
+    is_narrowed,
     is_of_controller,
     is_unknown,
     lines_of,
@@ -335,8 +336,9 @@ def advertised_range_anomaly(subject: Subject, group: Group, context: CheckConte
             elif of_no_release(claim["ranges"]):
                 ranges = "versions that no release of Kafka has"
                 yield ranges_of(endpoint, [claim], ranges, context, kind="information")
-            elif not is_unknown(claim["ranges"]) and (beside := beside_line(claim["ranges"])):
-                ranges = f"the versions of Kafka {estimate(claim['ranges'])}, but {in_ranges(beside)}"
+            elif is_narrowed(claim["ranges"]):
+                beside = in_ranges(beside_line(claim["ranges"]))
+                ranges = f"the versions of Kafka {estimate(claim['ranges'])}, but {beside}"
                 yield ranges_of(endpoint, [claim], ranges, context, kind="information")
 
 

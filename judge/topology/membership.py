@@ -19,7 +19,7 @@ from itertools import chain, combinations, product
 from typing import NamedTuple
 
 from wirecheck.decode.api_names import key_of
-from wirecheck.decode.releases import read
+from wirecheck.decode.releases import is_narrowed, read
 from wirecheck.judge.claims.claim import AT, LEAST, Claim, Sighting
 from wirecheck.judge.claims.overlaps import overlapping
 from wirecheck.judge.topology.endpoint_history import host_of, is_literal
@@ -319,6 +319,8 @@ class Twins(NamedTuple):
     """What both do."""
     perhaps_proxy: bool = False
     """A proxy that renames topics does it, too, if clients of its brokers never get the other names."""
+    of_one_proxy: bool = False
+    """Both advertise the same ranges, which no release has like that: what a proxy and its brokers have in common."""
 
 
 def unreported(_endpoint: str, _topic_id: str) -> None:
@@ -437,6 +439,9 @@ def by_reports(claims: dict[str, list[Claim]], listener: Listener, reports: Repo
     broker has one image of the metadata, whichever listener it is asked at.
     """
     reports = cache(reports)  # each endpoint is compared with many
+    ranges = defaultdict[str, set[str]](set)
+    for claim in claims["advertised"]:
+        ranges[claim["endpoint"]].add(claim["ranges"])
     for number, (one, other), ids in contradictions(claims):
         first, second = reports(one, ids[0]), reports(other, ids[1])
         if ids[0] == ids[1] or listener(one) == listener(other) or first is None or second is None:
@@ -444,7 +449,8 @@ def by_reports(claims: dict[str, list[Claim]], listener: Listener, reports: Repo
         beside_ns = min(first[1], second[1]) - max(first[0].first.ts_ns, second[0].first.ts_ns)
         if beside_ns > BESIDE_NS:
             text = f"both answer as broker {number}, with different IDs of topic {first[0]['name']}"
-            yield Twins(one, other, (first[0], second[0]), text, perhaps_proxy=True)
+            of_one = ranges[one] == ranges[other] and any(map(is_narrowed, ranges[one]))
+            yield Twins(one, other, (first[0], second[0]), text, perhaps_proxy=True, of_one_proxy=of_one)
 
 
 def named_apart(

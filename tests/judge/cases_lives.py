@@ -5,6 +5,7 @@ import struct
 
 from tests.decode.log.batches import Batch, batch, crc32c, entry, record, remove_topic, topic
 from tests.judge.cases_control import id_bytes
+from tests.judge.cases_versions import ranges
 from tests.judge.lab import B1, B2, B3, CLUSTER, ID_1, ID_2, ID_3, NO_ID, START, S, disagrees_at
 
 LOG_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
@@ -368,6 +369,14 @@ def clu003_near_miss__two_tenants_with_one_topic_each(lab):
 def clu003_fires__two_addresses_without_what_is_behind(lab):
     """As two tenants of a proxy would look, and as two clusters would: the finding has both readings."""
     tenants(lab, behind=False)
+
+
+def clu003_fires__two_addresses_with_the_ranges_of_one_proxy(lab):
+    """Kroxylicious: what its own release and the brokers' have in common, the same for both tenants."""
+    tenants(lab, behind=False)
+    narrowed = {**ranges("3.9.1"), 0: (3, 10)}
+    for port in (9101, 9111):
+        lab.versions(3, narrowed, server=f"10.0.0.50:{port}")
 
 
 def clu003_fires__beside_an_address_that_renames(lab):

@@ -538,6 +538,15 @@ def ver007_fires__upside_down(lab):
     lab.versions(1, {**ranges("3.9.1"), 1: (5, 4)})
 
 
+def ver007_fires__beside_a_release__what_two_releases_do_not_have_in_common(lab):
+    """Kroxylicious 0.12 with Kafka's library of 4.0, before 4.4: ShareFetch 1-0."""
+    share = 78
+    lowest, highest = ranges("4.4.0")[share][0], ranges("4.0.0")[share][1]
+    lab.versions(1, {**ranges("4.0.0"), share: (lowest, highest)})
+    if lowest <= highest:
+        raise ValueError("the releases have a version in common")
+
+
 def ver007_near_miss__none_of_an_api(lab):
     """No range of it: that is configuration."""
     lab.versions(1, {key: span for key, span in ranges("3.9.1").items() if key != 1}, server=B2)

@@ -157,6 +157,8 @@ def test_no_check_lacks_a_case():
         ("VER007", "fires__of_no_release", "information"),
         ("VER007", "fires__beside_a_release", "information"),
         ("VER007", "fires__upside_down", "violation"),
+        ("VER007", "fires__beside_a_release__what_two_releases_do_not_have_in_common", "information"),
+        ("CLU003", "fires__two_addresses_with_the_ranges_of_one_proxy", "information"),
         ("VER007", "fires__a_version_that_it_rejects", "violation"),
         ("VER007", "fires__to_and_fro_in_one_release", "anomaly"),
         ("VER007", "fires__what_the_controller_handles", "information"),
