@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wirecheck.client_ids import is_of_node
 from wirecheck.session.session import InputError, Session, drafts
 from wirecheck.wording import plural
 
@@ -166,11 +167,10 @@ def clients_of(truth: dict[str, Any], verdict: "Verdict") -> tuple[set[str], set
     """Those that a verdict calls hurt, and the others that it calls in doubt."""
     states: dict[str, set[str]] = {}
     for one in verdict.clients:
-        if one.client_id and one.work is not None:
+        if one.client_id and one.work is not None and not is_of_node(one.client_id):
             states.setdefault(application(one.client_id, set(truth["hurt_clients"])), set()).add(one.work.state)
-    nodes = {str(broker["id"]) for broker in truth.get("brokers", ())}
-    called = {client for client, known in states.items() if known & HURT} - nodes
-    return called, {client for client, known in states.items() if known & DOUBT} - nodes - called
+    called = {client for client, known in states.items() if known & HURT}
+    return called, {client for client, known in states.items() if known & DOUBT} - called
 
 
 def false_codes(truth: dict[str, Any], verdict: "Verdict", must: set[str]) -> set[str]:

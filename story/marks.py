@@ -167,6 +167,8 @@ def states(
         for one in every:
             if one.state == FAILING and one.is_work:
                 yield key, ClientState(FAILING, one.since_ns, rejection(one))
+            elif one.state == STALLED and is_of_node(key[0]):  # no harm is a node's, and no client's row is its own
+                yield key, ClientState(STALLED, one.since_ns, rejection(one))
         if all(one.state == NOT_CAPTURED for one in every):
             yield key, ClientState(NOT_CAPTURED, None, "no response was captured")
         elif missing := mostly_unseen(every):

@@ -315,12 +315,19 @@ def test_who_only_administers_and_is_always_rejected_does_not_work():
 
 
 def test_a_node_whose_requests_another_node_refuses_is_no_client_that_fails():
+    """Its row says what the mark says of it, as the table of activities does."""
     (app,) = result("working").clients
     node = replace(app, address="127.0.0.1", client_id="raft-client-3")
     refused = replace(activity("BeginQuorumEpoch", "administration", 0, 90), client_id="raft-client-3")
-    refused = replace(refused, state="stalled", errors=("FENCED_LEADER_EPOCH",))
+    refused = replace(refused, errors=("FENCED_LEADER_EPOCH",))
     (one,) = with_states((node,), (refused,), (), ())
     assert one.work == ClientState("working", None, "")
+    stalled = replace(refused, state="stalled", since_ns=7)
+    (one,) = with_states((node,), (stalled,), (), ())
+    assert one.work == ClientState("stalled", 7, "BeginQuorumEpoch: FENCED_LEADER_EPOCH")
+    work = marks_of(replace(result("working"), clients=(app, one), activities=(stalled,))).work
+    assert work.sentence.endswith("node raft-client-3 stalled at BeginQuorumEpoch (FENCED_LEADER_EPOCH)")
+    assert not one.is_counted
 
 
 def test_a_node_that_is_stalled_takes_the_tick_and_is_no_client():
