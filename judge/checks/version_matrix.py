@@ -92,7 +92,7 @@ def feature_levels_disagree(subject: Subject, group: Group, context: CheckContex
     for (feature, epoch), claims in gathered(of_log, "feature epoch"):
         levels = {claim["level"]: claim for claim in claims}
         both = [claims[0], *(one for one in claims if one["level"] != claims[0]["level"])]
-        if len(levels) > 1 and epoch != UNKNOWN_EPOCH and lasts_ns(both[:2]) >= grace_ns:
+        if len(levels) > 1 and epoch != UNKNOWN_EPOCH and (lasts_ns(both[:2]) >= grace_ns or of_one_server(claims)):
             each = [
                 f"{servers_of(same, context)} {level}" for (level,), same in sorted(by_key(claims, "level").items())
             ]
@@ -160,6 +160,12 @@ def unsupported_levels(
             yield claim, f"has level {level}, and {server} supports no more than {max(one['high'] for one in valid)}"
         elif valid and all(OFF < level < one["low"] for one in valid):
             yield claim, f"has level {level}, and {server} supports no less than {min(one['low'] for one in valid)}"
+
+
+def of_one_server(claims: list[Claim]) -> bool:
+    """Whether one endpoint states two levels, each again and again: also one after the other, as it is one epoch."""
+    lasting = [claim for claim in claims if claim.count > 1]
+    return len({(one["endpoint"], one["level"]) for one in lasting}) > len({one["endpoint"] for one in lasting})
 
 
 def set_back(

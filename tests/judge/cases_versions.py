@@ -838,6 +838,18 @@ def ver011_fires__epochs_that_go_back(lab):
     with_epochs(lab, B2, 500, 510, 520, 530, 540, 550, 560)
 
 
+def ver011_fires__another_level_at_the_same_epoch_later(lab):
+    lab.metadata(0, brokers=BROKERS)
+    with_features(lab, B1, 20, epoch=520, times=(0, 20, 40))
+    with_features(lab, B1, 14, epoch=520, times=(60, 80, 100))
+
+
+def ver011_near_miss__another_level_at_the_next_epoch(lab):
+    lab.metadata(0, brokers=BROKERS)
+    with_features(lab, B1, 14, epoch=520, times=(0, 20, 40))
+    with_features(lab, B1, 20, epoch=521, times=(60, 80, 100))
+
+
 def ver011_near_miss__a_controller_that_starts(lab):
     """It answers while it reads the log; a broker behind it for a moment was late by one answer."""
     lab.metadata(0, brokers=BROKERS)
