@@ -192,7 +192,8 @@ TCP_WINDOW: Final = 10
 LENGTH: Final = 11  # of the payload on the wire
 KEPT: Final = 12  # of it captured
 VIEW: Final = 13
-CELLS: Final = 15
+INTERFACE: Final = 15  # number in its section
+CELLS: Final = 16
 INLINE_BYTES: Final = 12
 
 _ACK_FLAG: Final = 16
@@ -214,6 +215,7 @@ class Headers:
         # over the source
         self.position: i64 = 0  # of the next byte in its window
         self.packets: i64 = 0
+        self.interface: i64 = 0  # of the next packet
         self.newest_ns: i64 = NO_TIME_NS
         self.dropped: i64 = 0  # packets, as the file itself states
         self.cut: i64 = 0  # packets that a snaplen cut inside their payload
@@ -252,6 +254,7 @@ class Headers:
             cells[cell + FRAME_NO] = self.packets
             cells[cell + TS_NS] = ts_ns
             cells[cell + CLOCK] = self.newest_ns
+            cells[cell + INTERFACE] = self.interface
             if cells[cell + KEPT] < cells[cell + LENGTH]:
                 self.cut += 1
                 self.cut_bytes = max(self.cut_bytes, captured)

@@ -31,6 +31,8 @@ _FULL: Final = 1
 _BAD_LENGTH: Final = 2
 STEPS_BACK: Final = 10  # a survey ends before a packet that is so much older than the newest before it
 JUMPS: Final = 11  # or so much newer
+LONE: Final = 4  # so few packets may have a time of their own
+FAR_NS: Final = 1_000_000_000  # which is further from the others' than packets come late
 
 
 def read32(data: bytes, at: i64, big: bool) -> i64:
@@ -49,6 +51,33 @@ class Survey:
         self.packets: i64 = packets  # before it
         self.newest_ns: i64 = newest_ns  # of those packets that it still has to follow
         self.ts_ns: i64 = 0  # of the packet at which time steps back or jumps
+        self.most_away: i64 = LONE  # where time returns within so many packets, they alone have another time
+        self.away: i64 = 0  # so many packets have another time by now, from these on:
+        self.away_position: i64 = 0
+        self.away_packets: i64 = 0
+        self.away_ns: i64 = 0
+        self.lone: i64 = 0  # packets that alone have another time
+
+    def is_away(self, position: i64, packets: i64, ts_ns: i64) -> bool:
+        """Whether a packet of another time may be one of few: then the walk goes on behind it."""
+        is_late = self.newest_ns - FAR_NS <= ts_ns < self.newest_ns
+        if is_late:
+            self.come_back()
+        if self.away == 0:
+            self.away_position, self.away_packets, self.away_ns = position, packets, ts_ns
+        self.away += 1
+        return self.away <= self.most_away and not is_late
+
+    def come_back(self) -> None:
+        """Behind packets that alone had another time."""
+        self.lone += self.away
+        self.away = 0
+
+    def go_back(self) -> int:
+        """To the first packet of another time: time steps back there, or jumps."""
+        self.position, self.packets, self.ts_ns = self.away_position, self.away_packets, self.away_ns
+        self.away = 0
+        return STEPS_BACK if self.ts_ns < self.newest_ns else JUMPS
 
 
 @final
@@ -116,10 +145,13 @@ class Classic:
                 break
             ts_ns = read32(data, at, big) * 1_000_000_000 + read32(data, at + 4, big) * fraction_ns
             if ts_ns < newest_ns - step_ns or ts_ns > newest_ns + survey.jump_ns:
-                survey.ts_ns = ts_ns
-                status = STEPS_BACK if ts_ns < newest_ns else JUMPS
-                break
-            newest_ns = max(newest_ns, ts_ns)
+                survey.newest_ns = newest_ns
+                if not survey.is_away(at, packets, ts_ns):
+                    return survey.go_back()
+            else:
+                newest_ns = max(newest_ns, ts_ns)
+                if survey.away != 0:
+                    survey.come_back()
             packets += 1
             at += 16 + captured
         survey.position, survey.packets, survey.newest_ns = at, packets, newest_ns
@@ -128,6 +160,10 @@ class Classic:
     def copy(self) -> Classic:
         """To go on at another place of the same file."""
         return self
+
+    def interfaces(self) -> int:
+        """As many as are declared so far."""
+        return 1
 
     def truncated(self, rest: int) -> str:
         """What is cut when the file ends `rest` bytes behind the last whole packet."""

@@ -17,7 +17,9 @@ import numpy as np
 import pyarrow as pa
 
 from wirecheck.capture import frames
+from wirecheck.capture.source import wrong_times
 from wirecheck.capture.source.pcap import STEP_NS, Batch, CaptureFile
+from wirecheck.capture.source.wrong_times import FAR_NS, ROWS, Sender
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -27,13 +29,9 @@ if TYPE_CHECKING:
 
     from wirecheck.capture.source.pcap import Stretch, Unread
 
-Sender = tuple[str, int, str, int]
-"""Its address and port, and those of the receiver."""
 SENDER = ("src_ip", "src_port", "dst_ip", "dst_port")
 Sequences = dict[Sender, tuple[int, int]]
 """A sequence number of each, and its time."""
-ROWS = 2_000
-"""So many before a step, and behind it, are looked at."""
 STAY = 64
 """Where time returns within so many rows behind a step back, those were only late."""
 AHEAD_NS = 2_000_000_000
@@ -50,7 +48,7 @@ MOST_LOOKS = 16
 """Of one batch so many steps are looked at."""
 READ_BYTES = 1 << 20
 MASK = (1 << 32) - 1
-ACK = 16
+FIN, SYN, RST, ACK = 1, 2, 4, 16
 
 
 def newest(rows: pa.RecordBatch) -> Sequences:
@@ -90,6 +88,20 @@ def is_set_ahead(before: pa.RecordBatch, rows: pa.RecordBatch, step_ns: int) -> 
     for row in _segments(before.slice(max(before.num_rows - ROWS, 0))):
         waiting.take(row)
     return waiting.is_acknowledged(behind) or (step_ns > LONG_NS and waiting.answered(behind) >= ANSWERS)
+
+
+def starts_over(before: pa.RecordBatch, rows: pa.RecordBatch) -> bool:
+    """Whether all connections before are over, and all behind are new ones: a server was started again."""
+    ended: dict[frozenset[tuple[str, int]], bool] = {}
+    for one in _segments(before.slice(max(before.num_rows - ROWS, 0))):
+        here = connection(one.sender)
+        ended[here] = ended.get(here, False) or bool(one.flags & (FIN | RST))
+    begins: dict[frozenset[tuple[str, int]], int | None] = {}
+    opened = 0
+    for one in _segments(rows.slice(0, ROWS)):
+        begin = begins.setdefault(connection(one.sender), one.seq + 1 & MASK if one.flags & SYN else None)
+        opened += one.flags & (SYN | ACK) == SYN | ACK and one.ack == begin
+    return opened > 0 and bool(ended) and all(ended.values()) and None not in begins.values()
 
 
 def answered_behind(before: pa.RecordBatch, rows: pa.RecordBatch) -> int:
@@ -192,14 +204,22 @@ def connection(sender: Sender) -> frozenset[tuple[str, int]]:
 class Clock:
     """The clock of one file: dates its rows so that a step of it becomes an offset."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, restarts: bool = False, is_set: bool = True) -> None:
+        """`restarts`: it may be set while a server is started again. Not `is_set`: it is known not to be set."""
         self.offset_ns = 0
         self.newest_ns: int | None = None
         """Of the rows so far, as they are dated."""
         self.steps: list[str] = []
         """What happened to it, in words."""
+        self.redated = 0
+        """Rows that alone had another time."""
         self.before: pa.RecordBatch | None = None
-        """Rows of which the newest are the file's last ones so far."""
+        """Rows of which the newest are the file's last ones so far, as they are dated."""
+        self._restarts = restarts
+        self._may_be_set = is_set
+        self._interface_ns = Counter[int]()
+        """Offsets of interfaces besides."""
+        self._before_interfaces: NDArray[np.int64] | None = None
 
     def behind(self, first_ns: int, offset_ns: int, *, counted: bool) -> Clock:
         """That of a file that goes on where the file of this one ended: its first packet has this time."""
@@ -212,25 +232,31 @@ class Clock:
 
     def copy(self) -> Clock:
         """One that begins as this one does."""
-        found = Clock()
+        found = Clock(restarts=self._restarts, is_set=self._may_be_set)
         found.offset_ns = self.offset_ns
         return found
 
+    @property
+    def interfaces_were_set(self) -> bool:
+        """Whether that of one interface was, and not those of others."""
+        return bool(self._interface_ns)
+
     def dated(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         """The rows of a file, as they are read. What is too near to the end of a batch waits for the next."""
-        rest: pa.RecordBatch | None = None
+        rest: Batch | None = None
         for batch in batches:
-            rows = batch.rows if rest is None else _joined([rest, batch.rows])
-            dated, rest = self._date(rows, last=False)
+            dated, rest = self._date(batch if rest is None else _one_batch(rest, batch), last=False)
             if dated.rows.num_rows:
                 yield dated
         if rest is not None:
             yield self._date(rest, last=True)[0]
 
-    def _date(self, rows: pa.RecordBatch, *, last: bool) -> tuple[Batch, pa.RecordBatch | None]:
+    def _date(self, batch: Batch, *, last: bool) -> tuple[Batch, Batch | None]:
         """Rows with their times; and those behind a step of which too little is known by now."""
-        raw = rows.column("ts_ns").to_numpy()
-        ts_ns = moved(raw, self.offset_ns)
+        raw = batch.rows.column("ts_ns").to_numpy()
+        ts_ns, runs = self._in_file_order(batch, moved(raw, self.offset_ns))
+        rows = batch.rows if ts_ns is raw else _with_times(batch.rows, ts_ns)
+        ts_ns = ts_ns.copy()
         newest_ns = self.newest_ns if self.newest_ns is not None or not len(raw) else int(ts_ns[0])
         clock = np.maximum.accumulate(np.concatenate([[newest_ns or 0], ts_ns]))
         at, end = 0, len(raw)
@@ -247,19 +273,58 @@ class Clock:
                 ts_ns[at:] = moved(ts_ns[at:], step_ns)
                 clock[at + 1 :] = np.maximum.accumulate(np.concatenate([clock[at : at + 1], ts_ns[at:]]))[1:]
             at += 1
-        rest = rows.slice(end) if end < len(raw) else None
-        self._keep(rows.slice(0, end), int(clock[end]))
-        if self.offset_ns or self.steps:
-            place = rows.schema.get_field_index("ts_ns")
-            rows = rows.set_column(place, rows.schema.field(place), pa.array(ts_ns))
-        return Batch(rows.slice(0, end), clock[1 : end + 1]), rest
+        rest = batch.slice(end) if end < len(raw) else None
+        self.redated += sum(max(min(run.end, end) - run.begin, 0) for run in runs)
+        if (ts_ns != raw).any():
+            rows = _with_times(rows, ts_ns)
+        done = Batch(rows.slice(0, end), clock[1 : end + 1], batch.interfaces)
+        self._keep(done, int(clock[end]))
+        return Batch(done.rows, done.clock), rest
 
-    def _keep(self, rows: pa.RecordBatch, newest_ns: int) -> None:
-        if rows.num_rows:
-            self.newest_ns = newest_ns
-            few = self.before is not None and rows.num_rows < ROWS
-            self.before = _joined([self.before, rows]) if few else rows
-            self.before = self.before.slice(max(self.before.num_rows - ROWS, 0))
+    def _in_file_order(self, batch: Batch, ts_ns: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[wrong_times.Run]]:
+        """Times of rows whose place in the file shows that they have another, and the runs of such rows."""
+        for number, by_ns in self._interface_ns.items():
+            own = number == (0 if batch.interfaces is None else batch.interfaces)
+            ts_ns = np.where(own, moved(ts_ns, by_ns), ts_ns)
+        before = None if self.before is None else self.before.column("ts_ns").to_numpy()
+        known = 0 if before is None else len(before)
+        times = ts_ns if before is None else np.concatenate([before, ts_ns])
+        if not len(wrong_times.steps_back(times)):
+            return ts_ns, []
+        every = _both(self._before_interfaces, known, batch.interfaces, len(ts_ns))
+        times = times if every is None else self._of_interfaces(times, every)
+        rows = batch.rows if self.before is None else _joined([self.before, batch.rows])
+        runs = [run for run in wrong_times.lone_rows(rows, times) if run.begin >= known]
+        return wrong_times.redated(times, runs)[known:], [
+            wrong_times.Run(begin - known, end - known) for begin, end in runs
+        ]
+
+    def _of_interfaces(self, times: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Times where the clock of one interface is that of the others."""
+        for _ in range(MOST_LOOKS if self._may_be_set else 0):
+            step = wrong_times.interface_step(times, numbers)
+            if step is None:
+                break
+            later = (numbers == step.interface) & (np.arange(len(times)) >= step.at)
+            times = np.where(later, moved(times, step.by_ns), times)
+            self._interface_ns[step.interface] += step.by_ns
+            self.steps.append(_words(step.by_ns, int(times[step.at])) + f" (interface {step.interface})")
+        return times
+
+    def _keep(self, done: Batch, newest_ns: int) -> None:
+        if not done.rows.num_rows:
+            return
+        self.newest_ns = newest_ns
+        rows, numbers = done.rows, done.interfaces
+        several = numbers is not None or self._before_interfaces is not None
+        if self.before is not None and (several or rows.num_rows < ROWS):
+            numbers = _both(self._before_interfaces, self.before.num_rows, numbers, rows.num_rows)
+            rows = _joined([self.before, rows])
+        if several and numbers is not None:
+            kept = wrong_times.last_rows(numbers)
+            self.before, self._before_interfaces = rows.take(pa.array(kept)), numbers[kept]
+        else:
+            self.before = rows.slice(max(rows.num_rows - ROWS, 0))
 
     def _next_step(self, ts_ns: NDArray[np.int64], clock: NDArray[np.int64], begin: int) -> int:
         step = ts_ns[begin:] - clock[begin:-1]
@@ -268,25 +333,56 @@ class Clock:
 
     def _is_set(self, rows: pa.RecordBatch, ts_ns: NDArray[np.int64], clock: NDArray[np.int64], at: int) -> bool:
         """Whether the clock was set at this row."""
+        if not self._may_be_set:
+            return False
         before, behind = rows.slice(0, at), rows.slice(at)
         if at < ROWS and self.before is not None:
             before = _joined([self.before, before]) if at else self.before
         if ts_ns[at] > clock[at]:
             return is_set_ahead(before, behind, int(ts_ns[at] - clock[at]))
         returns = np.diff(ts_ns[at : at + STAY]).max(initial=0) * 2 > clock[at] - ts_ns[at]
-        return not returns and go_on(newest(before), behind) > 0
+        if returns:
+            return False
+        going_on = go_on(newest(before), behind)
+        return going_on > 0 or (going_on == 0 and self._restarts and starts_over(before, behind))
 
     def _count(self, step_ns: int, at_ns: int) -> None:
         self.offset_ns += step_ns
-        way = "back" if step_ns > 0 else "ahead"
-        when = datetime.fromtimestamp(at_ns // 1_000_000_000, UTC).strftime("%H:%M:%S UTC")
-        self.steps.append(f"by {abs(step_ns) / 1e9:,.1f} s {way} at {when}")
+        self.steps.append(_words(step_ns, at_ns))
 
     def add_unread(self, unread: Unread) -> None:
         """How often it was set, once the file was read."""
         unread.clock_steps += self.steps
-        if self.steps or self.offset_ns:
+        unread.redated += self.redated
+        if self.steps or self.offset_ns or self.redated:
             unread.newest_ns = self.newest_ns or 0
+
+
+def _words(step_ns: int, at_ns: int) -> str:
+    way = "back" if step_ns > 0 else "ahead"
+    when = datetime.fromtimestamp(at_ns // 1_000_000_000, UTC).strftime("%H:%M:%S UTC")
+    return f"by {abs(step_ns) / 1e9:,.1f} s {way} at {when}"
+
+
+def _with_times(rows: pa.RecordBatch, ts_ns: NDArray[np.int64]) -> pa.RecordBatch:
+    place = rows.schema.get_field_index("ts_ns")
+    return rows.set_column(place, rows.schema.field(place), pa.array(ts_ns))
+
+
+def _one_batch(first: Batch, second: Batch) -> Batch:
+    clock = np.concatenate([first.clock, second.clock])
+    numbers = _both(first.interfaces, first.rows.num_rows, second.interfaces, second.rows.num_rows)
+    return Batch(_joined([first.rows, second.rows]), clock, numbers)
+
+
+def _both(
+    first: NDArray[np.int64] | None, first_rows: int, second: NDArray[np.int64] | None, second_rows: int
+) -> NDArray[np.int64] | None:
+    """The interfaces of two batches of so many rows."""
+    if first is None and second is None:
+        return None
+    parts = ((first, first_rows), (second, second_rows))
+    return np.concatenate([np.zeros(rows, np.int64) if one is None else one[:rows] for one, rows in parts])
 
 
 def _joined(parts: Sequence[pa.RecordBatch | None]) -> pa.RecordBatch:
@@ -295,20 +391,66 @@ def _joined(parts: Sequence[pa.RecordBatch | None]) -> pa.RecordBatch:
     return rows
 
 
-def was_set_back(path: Path, stretches: Sequence[Stretch]) -> bool:
-    """Whether time steps back between the stretches of a file because its clock was set back."""
+def has_wrong_times(path: Path) -> bool:
+    """Whether single packets have another time than those around them, and are not late."""
+    clock = Clock(is_set=False)
+    return any(clock.redated for _ in _dated(path, clock))
+
+
+def interfaces_were_set(path: Path) -> bool:
+    """Whether the clock of one interface was set, and not those of others."""
+    clock = Clock()
+    return any(clock.interfaces_were_set for _ in _dated(path, clock))
+
+
+def _dated(path: Path, clock: Clock) -> Iterator[Batch]:
+    file = CaptureFile(path, READ_BYTES)
+    try:
+        yield from clock.dated(file.batches(frames.Stamp("", "")))
+    finally:
+        file.close()
+
+
+def was_set_back(path: Path, stretches: Sequence[Stretch], others: Sequence[tuple[int, int]]) -> bool:
+    """Whether time steps back between the stretches of a file because its clock was set back.
+
+    `others`: first and newest times of other files of the replay. They, and stretches that overlap, tell a clock that
+    was set while a server was started again from complete captures in the wrong order.
+    """
     stamp, going_on, newest_ns = frames.Stamp("", ""), 0, 0
+    times = list[tuple[int, int]]()
     before: Sequences = {}
+    last: pa.RecordBatch | None = None
+    restarts = False
     for stretch in stretches:
         file = CaptureFile(path, READ_BYTES, stretch=stretch)
-        first, steps_back = True, stretch.first_ns < newest_ns
+        first, steps_back, over = True, stretch.first_ns < newest_ns, False
         try:
             for batch in file.batches(stamp):
                 if first and steps_back:
                     going_on += go_on(before, batch.rows)
-                first, last = False, batch
+                    over = last is not None and starts_over(last, batch.rows)
+                few = last is not None and not first and batch.rows.num_rows < ROWS
+                first, last = False, _joined([last, batch.rows]) if few else batch.rows
                 newest_ns = int(batch.clock[-1])
         finally:
             file.close()
-        before = before if first else newest(last.rows)
-    return going_on > 0
+        before = before if first or last is None else newest(last)
+        own = stretch.first_ns, newest_ns
+        restarts |= over and (_overlap(times, own) or _belongs(own, times[-1][1], others))
+        times.append(own)
+    return going_on > 0 or (going_on == 0 and restarts)
+
+
+def _overlap(times: Sequence[tuple[int, int]], own: tuple[int, int]) -> bool:
+    """Whether a stretch has times of those before it, and yet not the same, as two queues of a network card have."""
+    begin, end = min(one[0] for one in times), max(one[1] for one in times)
+    both = min(end, own[1]) - max(begin, own[0])
+    return 0 < both < 0.9 * max(end - begin, own[1] - own[0])
+
+
+def _belongs(own: tuple[int, int], ended_ns: int, others: Sequence[tuple[int, int]]) -> bool:
+    """Whether no other file has such times, and one has those that go on where the stretch before ended."""
+    behind_ns = ended_ns + own[1] - own[0]
+    is_far = all(own[1] < begin or end < own[0] for begin, end in others)
+    return is_far and any(begin <= ended_ns and behind_ns <= end + FAR_NS for begin, end in others)

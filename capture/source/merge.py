@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from wirecheck.capture import frames
 from wirecheck.capture.source.clock_between import Dated, clocks_of
-from wirecheck.capture.source.clock_steps import Clock, was_set_back
+from wirecheck.capture.source.clock_steps import Clock, has_wrong_times, interfaces_were_set, was_set_back
 from wirecheck.capture.source.pcap import SMALL_STEP_NS, STEP_NS, Batch, CaptureFile, InputError, Unread, first_look
 from wirecheck.capture.source.rows import BATCH_BYTES
 
@@ -65,13 +65,16 @@ class Input:
 def inputs_in_order(paths: Sequence[Path]) -> tuple[list[Input], list[InputError]]:
     """Files by their first packet's time and by name, each once; and those that cannot be read at all."""
     found, errors, files = list[Input](), [], list[Dated]()
+    looks: dict[Path, Look] = {}
     for path in sorted({path.resolve(): path for path in sorted(paths)}.values()):
         try:
             look = first_look(path)
+            looks[path] = first_look(path, lone=False) if look.lone and not has_wrong_times(path) else look
         except InputError as error:
             errors.append(error)
-            continue
-        found += (parts := [*_parts(path, look)])
+    for path, look in looks.items():
+        others = [(one.first_ns, one.newest_ns) for other, one in looks.items() if other != path and one.newest_ns]
+        found += (parts := [*_parts(path, look, others)])
         if len(parts) == 1 and look.pipe is None and look.first_ns:
             files.append(Dated(path, look.first_ns, look.newest_ns))
     clocks = clocks_of(files)
@@ -80,13 +83,17 @@ def inputs_in_order(paths: Sequence[Path]) -> tuple[list[Input], list[InputError
     return [replace(one, rank=rank) for rank, one in enumerate(found)], errors
 
 
-def _parts(path: Path, look: Look) -> Iterator[Input]:
-    known = Input(path, look.first_ns, 0, look.pipe, None, bool(look.stretches), Unread(), look.key_logs)
+def _parts(path: Path, look: Look, others: Sequence[tuple[int, int]]) -> Iterator[Input]:
+    in_order = bool(look.stretches) and not look.lone
+    known = Input(path, look.first_ns, 0, look.pipe, None, in_order, Unread(), look.key_logs)
     if len(look.stretches) < 2:
         yield known
         return
-    if was_set_back(path, look.stretches):
-        yield replace(known, key_logs=())
+    if was_set_back(path, look.stretches, others):
+        yield replace(known, key_logs=(), clock=Clock(restarts=True))
+        return
+    if any(one.walk is not None and one.walk.interfaces() > 1 for one in look.stretches) and interfaces_were_set(path):
+        yield replace(known, key_logs=(), is_in_order=False)
         return
     known.unread.parts = len(look.stretches)
     for stretch in look.stretches:
@@ -141,8 +148,10 @@ def _batches(source: Input, stamp: frames.Stamp, batch_bytes: int, reader: _Open
         reader.on_keys(key_log)
     begin = 0 if source.stretch is None else source.stretch.begin
     try:
-        clock = source.clock or Clock()
-        every = file.batches(stamp) if source.stretch else clock.dated(file.batches(stamp))
+        clock = source.clock or Clock(is_set=source.stretch is None)
+        every = file.batches(stamp)
+        if source.stretch is None or not source.is_in_order:
+            every = clock.dated(every)
         for batch in every if source.is_in_order else sorted_within(every, unread):
             reader.read_bytes = file.file_bytes - begin
             yield batch

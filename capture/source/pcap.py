@@ -57,6 +57,13 @@ class Batch:
 
     rows: pa.RecordBatch
     clock: NDArray[np.int64]
+    interfaces: NDArray[np.int64] | None = None
+    """Number of each row's interface; None: all came by the first one, or it does not matter any more."""
+
+    def slice(self, begin: int) -> Batch:
+        """The rows from this one on."""
+        numbers = None if self.interfaces is None else self.interfaces[begin:]
+        return Batch(self.rows.slice(begin), self.clock[begin:], numbers)
 
 
 class Walk(Protocol):
@@ -72,6 +79,8 @@ class Walk(Protocol):
     def survey(self, windows: Windows, rows: Rows, survey: classic.Survey) -> int: ...
 
     def copy(self) -> Walk: ...
+
+    def interfaces(self) -> int: ...
 
     def truncated(self, rest: int) -> str: ...
 
@@ -110,6 +119,8 @@ class Unread:
     """Packets so far out of order that they were not moved to their place."""
     clock_steps: list[str] = field(default_factory=list)
     """How the clock of the file was set."""
+    redated: int = 0
+    """Packets that alone had another time than those around them."""
     newest_ns: int = 0
 
     def marks(self, source: str) -> list[frames.Mark]:
@@ -120,6 +131,8 @@ class Unread:
             marks.append(frames.Mark(frames.DROPPED, now, source, dropped, "reported by the capture file"))
         if self.clock_steps:
             marks.append(frames.Mark(frames.CLOCK, now, source, len(self.clock_steps), set_clock(self.clock_steps)))
+        if self.redated:
+            marks.append(frames.Mark(frames.CLOCK, now, source, self.redated, wrong_times(self.redated)))
         reasons = []
         if self.cut:
             are = "1 packet is" if self.cut == 1 else f"{self.cut} packets are"
@@ -139,6 +152,11 @@ class Unread:
 def set_clock(steps: list[str]) -> str:
     more = f", and {len(steps) - SHOWN_STEPS} times more" if len(steps) > SHOWN_STEPS else ""
     return f"its clock was set {', '.join(steps[:SHOWN_STEPS])}{more}; later packets are dated without that"
+
+
+def wrong_times(count: int) -> str:
+    what = "1 packet has" if count == 1 else f"{count:,} packets have"
+    return f"{what} another time than the packets around; TCP shows the order, and the packet before gives the time"
 
 
 SHOWN_STEPS = 3
@@ -182,6 +200,8 @@ class CaptureFile:
         self.rows = Rows(batch_bytes)
         self.surveyed_ns = 0
         """The newest time that `stretches` saw."""
+        self.surveyed_lone = 0
+        """Packets that alone have another time than those around them, as `stretches` saw."""
         try:
             if grows:
                 self._windows.grow()
@@ -235,7 +255,7 @@ class CaptureFile:
             self.rows.begin()
             going_on = self._read_batch()
             if self.rows.count:
-                yield Batch(self.rows.batch(self.source, stamp), self.rows.clock())
+                yield Batch(self.rows.batch(self.source, stamp), self.rows.clock(), self.rows.interfaces())
 
     def growing(self, stamp: frames.Stamp) -> Iterator[Batch | None]:
         """Whole packets as they are written; None where there is none by now. Ends where the file is broken.
@@ -309,7 +329,7 @@ class CaptureFile:
             raise InputError(self.path, *self.error)
         return self.rows.newest_ns
 
-    def stretches(self, step_ns: int) -> list[Stretch]:
+    def stretches(self, step_ns: int, *, lone: bool = True) -> list[Stretch]:
         """The parts of the file in which time does not step back so far, in the file's order, once `first_ns` was
         called. Sections of a pcapng file are parts of their own where time steps back at all. Uses the reader up.
 
@@ -321,6 +341,7 @@ class CaptureFile:
         windows.widen()
         survey = classic.Survey(rows.headers.position, rows.packets, rows.newest_ns, step_ns)
         survey.jump_ns = STEP_NS
+        survey.most_away = classic.LONE if lone else 0
         begins, jumps = [Stretch(rows.newest_ns, 0, None, 0, None)], list[tuple[int, Stretch]]()
         while len(begins) <= MOST_STRETCHES:
             status = self._walk.survey(windows, rows, survey)
@@ -336,13 +357,27 @@ class CaptureFile:
                 else:
                     survey.jump_ns = frames.LATEST_NS
             elif status == classic.MORE and not windows.ended:
+                if survey.away:
+                    survey.go_back()
                 windows.slide(int(survey.position))
                 survey.position = 0
+            elif survey.away:  # to the end of the file
+                survey.go_back()
+                survey.most_away = 0
             else:
                 self.surveyed_ns = max(self.surveyed_ns, int(survey.newest_ns))
                 is_counted = link_type.LINK_EXPORTED_PDU in self._walk.link_types  # from the file's beginning on
-                return [] if is_counted else _cut_at(begins, jumps)
+                self.surveyed_lone = int(survey.lone)
+                too_many = survey.lone > MOST_STRETCHES
+                return [] if is_counted or too_many else _cut_at(self._without_lone(begins, classic.LONE * lone), jumps)
         return []
+
+    def _without_lone(self, begins: list[Stretch], most: int) -> list[Stretch]:
+        """Without a first one of at most so many packets, which alone have another time."""
+        if len(begins) < 2 or begins[1].packets > most or isinstance(self._walk, pcapng.Blocks):
+            return begins
+        self.surveyed_lone += begins[1].packets
+        return [replace(begins[0], first_ns=begins[1].first_ns), *begins[2:]]
 
     def _is_worth_a_survey(self) -> bool:
         """Whether it is small, or a pcapng whose time steps back between samples."""
@@ -396,6 +431,8 @@ class Look:
     """TLS secrets in it, if it is read in several stretches."""
     newest_ns: int = 0
     """The newest time in it; 0: unknown."""
+    lone: int = 0
+    """Packets that alone have another time."""
 
 
 def _cut_at(begins: list[Stretch], jumps: list[tuple[int, Stretch]]) -> list[Stretch]:
@@ -409,15 +446,15 @@ def _cut_at(begins: list[Stretch], jumps: list[tuple[int, Stretch]]) -> list[Str
     return [replace(one, end=end) for one, end in zip(every, ends, strict=True)]
 
 
-def first_look(path: Path) -> Look:
-    """Raises InputError if nothing of it can be read."""
+def first_look(path: Path, *, lone: bool = True) -> Look:
+    """`lone`: few packets of another time are no stretch. Raises InputError if nothing of it can be read."""
     try:
         pipe = Pipe.at(path)
     except OSError as error:
         raise InputError(path, 0, _why_not_opened(error)) from error
     if pipe is None:
-        look = _surveyed(path, SMALL_STEP_NS)
-        return look if look.stretches else _surveyed(path, STEP_NS)
+        look = _surveyed(path, SMALL_STEP_NS, lone=lone)
+        return look if look.stretches else _surveyed(path, STEP_NS, lone=lone)
     file = CaptureFile(path, _PEEK_BYTES, pipe)
     try:
         first_ns = file.first_ns()
@@ -428,12 +465,14 @@ def first_look(path: Path) -> Look:
     return Look(first_ns, pipe)
 
 
-def _surveyed(path: Path, step_ns: int) -> Look:
+def _surveyed(path: Path, step_ns: int, *, lone: bool) -> Look:
     file = CaptureFile(path, _PEEK_BYTES)
     try:
         first_ns = file.first_ns()
-        stretches = tuple(file.stretches(step_ns))
-        return Look(first_ns, None, stretches, file.key_logs if len(stretches) > 1 else (), file.surveyed_ns)
+        stretches = tuple(file.stretches(step_ns, lone=lone))
+        first_ns = stretches[0].first_ns if stretches else first_ns
+        key_logs = file.key_logs if len(stretches) > 1 else ()
+        return Look(first_ns, None, stretches, key_logs, file.surveyed_ns, file.surveyed_lone)
     finally:
         file.close()
 

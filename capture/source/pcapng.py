@@ -17,10 +17,8 @@ from wirecheck.capture import frames
 from wirecheck.capture.link.link_type import NO_PACKET
 from wirecheck.capture.link.packet import Headers  # noqa: TC001 -- compiled: a type is one at run time too
 from wirecheck.capture.source.classic import (
-    JUMPS,
     MAX_PACKET_BYTES,
     MORE,
-    STEPS_BACK,
     Survey,
     read32,
 )
@@ -205,6 +203,7 @@ class Blocks:
                 if kind != _SIMPLE_PACKET:
                     ts_ns = self._time_ns(data, at + 12)
                 link_type = interfaces.link_type[self._interface]
+                headers.interface = self._interface
                 if not headers.take_packet(data, self._begin, self._captured, self._wire, link_type, ts_ns):
                     break
                 if kind == _OLD_PACKET:
@@ -233,6 +232,8 @@ class Blocks:
                 continue
             if status != _IN_PYTHON:
                 return status
+            if survey.away:  # what is declared here is declared once
+                return survey.go_back()
             block = memoryview(windows.data)[at:]
             if windows.data.startswith(MAGIC, at):
                 total, broken = self._section(block)
@@ -255,11 +256,14 @@ class Blocks:
                 if kind != _SIMPLE_PACKET:
                     ts_ns = self._time_ns(data, at + 12)
                     if ts_ns < newest_ns - step_ns or ts_ns > newest_ns + survey.jump_ns:
-                        survey.ts_ns = ts_ns
-                        status = STEPS_BACK if ts_ns < newest_ns else JUMPS
-                        break
-                    newest_ns = max(newest_ns, ts_ns)
-                    step_ns = survey.step_ns
+                        survey.newest_ns, survey.next_step_ns = newest_ns, step_ns
+                        if not survey.is_away(at, packets, ts_ns) or step_ns == 0:
+                            return survey.go_back()
+                    else:
+                        newest_ns = max(newest_ns, ts_ns)
+                        step_ns = survey.step_ns
+                        if survey.away != 0:
+                            survey.come_back()
                 packets += 1
             elif kind == _JOURNAL:
                 packets += 1
@@ -273,6 +277,10 @@ class Blocks:
         found._big, found._interfaces = self._big, self._interfaces.copy()
         found._dropped, found.link_types = dict(self._dropped), set(self.link_types)
         return found
+
+    def interfaces(self) -> int:
+        """As many as this section declares so far."""
+        return int(self._interfaces.count)
 
     def _find_block(self, data: bytes, at: i64) -> i64:
         """Note kind and length of the block at `at`, and where its packet stands if it is one; _FULL is fine."""

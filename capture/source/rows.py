@@ -69,6 +69,11 @@ class Rows:
         clock: NDArray[np.int64] = self._cells()[packet.CLOCK].copy()
         return clock
 
+    def interfaces(self) -> NDArray[np.int64] | None:
+        """The number of each row's interface in its section; None where it is the first of each."""
+        numbers = self._cells()[packet.INTERFACE]
+        return numbers.copy() if numbers.any() else None
+
     def keep(self, data: bytes) -> None:
         """The rows that a walk over this data added stay, and so does it until the batch is made."""
         if self.count > self._kept_rows:

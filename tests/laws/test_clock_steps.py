@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests import traffic
 from tests.depth import DEEP
+from tests.laws.test_refused import LINK_HEADERS
 from wirecheck import library
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -20,6 +22,7 @@ S = 1_000_000_000
 LEAST_S = 3
 """Less is a pause, or packets that are late."""
 DAY_S = 86_400
+YEAR_2100_NS = 4_102_444_800 * S
 
 
 def packets_of(name):
@@ -136,3 +139,46 @@ def test_files_in_any_order_and_files_that_overlap_are_no_clock_that_is_set(capt
     after = library.replay(*write_each(tmp_path, head, part_ns, parts, names))
     assert said(after) == before
     assert "clock_steps" not in after.coverage.measures
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_single_packets_with_another_time_add_no_finding_and_take_none(capture, seed, tmp_path):
+    """One, or 1 % of them: without a time (1970), of the year 2100, or any time off."""
+    (head, part_ns, packets), before = capture
+    dice = random.Random(seed)
+    count = dice.choice([1, 3, len(packets) // 100])
+    places = dice.sample(range(100, len(packets) - 100), count)
+    off_ns = [dice.randrange(-DAY_S, DAY_S) * S for _ in places]
+    times = [(0, YEAR_2100_NS, packets[at][0] + by_ns) for at, by_ns in zip(places, off_ns, strict=True)]
+    wrong = {at: dice.choice(given) for at, given in zip(places, times, strict=True)}
+    given = [(wrong.get(at, ns), rest) for at, (ns, rest) in enumerate(packets)]
+    after = library.replay(write(tmp_path / "wrong.pcap", head, part_ns, given))
+    assert said(after) == before
+    assert after.coverage.decoded_messages == after.coverage.messages
+    assert 0 < after.coverage.measures["clock_steps"] <= count
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_clock_of_one_interface_that_is_set_adds_no_finding_and_takes_none(capture, seed, tmp_path):
+    """Two interfaces, by the address or by the direction of a packet."""
+    (head, _, packets), before = capture
+    dice = random.Random(seed)
+    by_ns = dice.choice([-1, 1]) * round(LEAST_S * (DAY_S / LEAST_S) ** dice.random()) * S
+    begin, key = dice.randrange(len(packets) // 20, len(packets) * 9 // 10), dice.random()
+    link = struct.unpack("<I", head[20:24])[0]
+    skipped = len(LINK_HEADERS[link])
+    interface = traffic.Interface(link_type=link, resolution=9)
+    blocks = [traffic.section(), traffic.interface_block(interface), traffic.interface_block(interface)]
+    for at, (ns, rest) in enumerate(packets):
+        sender = rest[8 + skipped + 12 : 8 + skipped + 22]  # its addresses and port
+        number = random.Random(f"{key}{sender!r}").randrange(2) if seed % 2 else at // 40 % 2
+        ticks = ns + by_ns * (number == 1 and at >= begin)
+        size = len(rest) - 8
+        body = struct.pack("<IIIII", number, ticks >> 32, ticks & (1 << 32) - 1, size, size) + rest[8:]
+        blocks.append(traffic.block(6, body))
+    path = tmp_path / "interfaces.pcapng"
+    path.write_bytes(b"".join(blocks))
+    after = library.replay(path)
+    assert said(after) == before
+    assert after.coverage.decoded_messages == after.coverage.messages
+    assert after.coverage.measures["clock_steps"] == 1

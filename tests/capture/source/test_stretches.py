@@ -216,6 +216,57 @@ def test_a_few_rows_that_are_late_are_no_clock_that_was_set(written):
     assert [row["ts_ns"] for row in frames_of(path)] == sorted(one.ts_ns for one in segments)
 
 
+def session(port, begin_ns, whole=True):
+    """Packets of a connection, a tenth of a second apart."""
+    talk = t.Talk(client=("10.1.0.1", port), mss=100).open().request(bytes(1500)).response(bytes(1500))
+    segments = (talk.close() if whole else talk).segments
+    return [replace(one, ts_ns=begin_ns + n * 10**8) for n, one in enumerate(segments)]
+
+
+SESSION_NS = 10**8 * len(session(4000, 0))
+
+
+@pytest.mark.parametrize(
+    ("begin_s", "whole", "elsewhere", "steps"),
+    [
+        (1.5, True, False, 1),
+        (-600, True, True, 1),
+        (-600, True, False, 0),
+        (0.05, True, False, 0),
+        (1.5, False, False, 0),
+    ],
+    ids=["set back", "further, beside another file", "wrong order", "two queues", "still open"],
+)
+def test_a_clock_that_was_set_while_a_server_started_again(begin_s, whole, elsewhere, steps, written):
+    """Its connections are over, and all behind it are new; what overlaps was not captured in another order."""
+    second = session(4001, START_NS + round(begin_s * 10**9))
+    paths = [written(t.pcap(t.packets([*session(4000, START_NS, whole), *second])))]
+    if elsewhere:
+        other = [replace(one, ts_ns=START_NS + n * 10**9) for n, one in enumerate(session(4002, 0)[:30])]
+        paths.append(written(t.pcap(t.packets(other)), "other.pcap"))
+    found = [row for rows in merged(inputs_in_order(paths)[0], frames.Stamp("", "")) for row in rows.to_pylist()]
+    assert len([row for row in found if row["kind"] == frames.CLOCK]) == steps
+    of_file = [row["frame_no"] for row in found if row["source"] == str(paths[0]) and row["kind"] == frames.FRAME]
+    assert (of_file == sorted(of_file)) == bool(steps)
+
+
+def test_a_single_packet_of_another_time_is_dated_by_the_one_before(written):
+    """Unless TCP shows that its place is where its time is."""
+    times = [START_NS + n * 10**8 for n in range(len(session(4000, 0)))]
+    for wrong_ns in (0, 4_102_444_800 * 10**9, START_NS - 60 * 10**9):
+        segments = session(4000, START_NS)
+        segments[20] = replace(segments[20], ts_ns=wrong_ns)
+        path = written(t.pcap(t.packets(segments)))
+        expected = [*times[:20], times[19], *times[21:]]
+        assert [row["ts_ns"] for row in frames_of(path)] == expected
+        assert [count for kind, count, _ in marks_of(path) if kind == frames.CLOCK] == [1]
+    late = session(4000, START_NS)
+    moved = [*late[:4], *late[5:40], late[4], *late[40:]]
+    path = written(t.pcap(t.packets(moved)))
+    assert [row["ts_ns"] for row in frames_of(path)] == times
+    assert marks_of(path) == []
+
+
 def test_marks_of_a_file_in_several_parts_are_counted_once(written):
     cut = [t.cut(one, 60) for one in PACKETS]
     whole, parts = written(t.pcapng(cut)), written(t.pcapng([*cut[EACH:], *cut[:EACH]]), "parts.pcapng")
