@@ -14,6 +14,7 @@ from mypy_extensions import i64
 from wirecheck.decode.connection.connection import BY_RST
 from wirecheck.decode.connection.shared import BOTH, BOTH_HELD
 from wirecheck.decode.connection.stream.chunks import BOTH_LEFT_OUT, GAP, LEFT, Chunk
+from wirecheck.decode.connection.stream.direction import REORDERED_NS
 from wirecheck.decode.connection.stream.frame import NEVER, UNSET
 from wirecheck.decode.connection.stream.last_gap import LastGap
 from wirecheck.decode.connection.stream.modes import HELD, IN_SYNC, OFF, RUNNING, SEARCHING, TAPPED, UNSEEN
@@ -65,7 +66,7 @@ def acknowledged_long_ago(direction: Direction, both: bool) -> i64:
     """Up to where nothing that is missing is still under way, by what was acknowledged at least half the slack ago. Any
     host can acknowledge: it counts as far as the sender itself shows to have sent.
     """
-    at = min(direction.acknowledged_before.old(), direction.newest)
+    at = min(direction.acknowledged_before.old(), direction.reach())
     if direction.fin != UNSET:
         at = min(at, direction.fin)
     return min(at, direction.shown_by_both_before.old()) if both else at
@@ -161,7 +162,9 @@ def close_holes(shared: Shared, connection: Connection, direction: Direction, no
     if gap is not None and direction.next_offset == gap.end:  # its sender showed nothing behind it
         reopen(connection, direction, gap.late.end, now)
     wait_no_more(connection, direction, now, shared.limits.half_slack_ns)
-    end = max(direction.acknowledged, direction.newest)
+    end = direction.reach()
+    if direction.less_ns <= direction.alleged_ns + REORDERED_NS:  # acknowledgements do not go back
+        end = max(end, direction.acknowledged)
     if connection.closed_by == BY_RST + direction.side:
         end = max(end, direction.reset)
     if direction.fin != UNSET:
@@ -195,7 +198,7 @@ def hole_deadline(shared: Shared, connection: Connection, direction: Direction) 
     hole_end: i64 = NEVER if behind is None else behind.begin
     if direction.stream == RUNNING:
         hole_end = direction.next_offset
-    if min(direction.acknowledged, direction.newest) > hole_end:
+    if min(direction.acknowledged, direction.reach()) > hole_end:
         at = (connection.half_slack + 1) * shared.limits.half_slack_ns
     if behind is not None:
         at = min(at, behind.ts_ns + hole_patience_ns(shared, shared.two_live(connection)))

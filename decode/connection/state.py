@@ -140,6 +140,7 @@ def _direction(row: Numbers, d: Direction) -> None:
     d.newest, d.acknowledged = row.of(d.newest), row.of(d.acknowledged)
     d.shown, d.shown_by_second, d.fin = row.of(d.shown), row.of(d.shown_by_second), row.of(d.fin)
     d.reset, d.reset_exact, d.alleged_ns = row.of(d.reset), row.flag(d.reset_exact), row.of(d.alleged_ns)
+    d.fin_ns, d.less_ns = row.of(d.fin_ns), row.of(d.less_ns)
     d.start_seen, d.lacking_ns = row.flag(d.start_seen), row.of(d.lacking_ns)
     d.frames, d.shown_by, d.payload_bytes = row.of(d.frames), row.of(d.shown_by), row.of(d.payload_bytes)
     d.unseen_bytes, d.skipped_bytes = row.of(d.unseen_bytes), row.of(d.skipped_bytes)

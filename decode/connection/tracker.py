@@ -392,6 +392,8 @@ def _on_segment(shared: Shared, connection: Connection) -> None:
         _on_window(direction, other, frame)
         if connection.second_agent < 0:
             other.take_back(frame.ack, ts_ns - limits.slack_ns)
+            if other.fin != UNSET and other.is_open_at(other.offset_of(frame.ack), ts_ns - limits.slack_ns):
+                _take_fin_back(connection, other)
             if other.last_gap is not None:
                 moved = reopen(connection, other, other.offset_of(frame.ack), ts_ns)
     resets = _resets(direction, seq) if flags & RST else NO_RESET
@@ -401,8 +403,10 @@ def _on_segment(shared: Shared, connection: Connection) -> None:
         if frame.agent == connection.agent and direction.comes_again(frame, seq):
             direction.retransmitted += 1
         direction.receive(frame, seq, 2 if by_second else 1, shared.patient(connection))
-    elif flags & RST == 0:
+    elif flags & (RST | FIN) == 0:
         direction.went_on(seq, ts_ns)
+        if direction.fin != UNSET and direction.is_open_at(direction.offset_of(seq), ts_ns):
+            _take_fin_back(connection, direction)
     _on_ending(shared, connection, direction, seq, resets)
     if direction.has_hole():
         moved = declare_gaps(shared, connection, direction, ts_ns) or moved
@@ -428,11 +432,9 @@ def _on_ending(shared: Shared, connection: Connection, direction: Direction, seq
     """What the frame, now that its bytes are received, says about the end of its direction."""
     frame = shared.frame
     flags, length, ts_ns = frame.flags, frame.length, frame.ts_ns
-    if direction.fin != UNSET and direction.next_offset > direction.fin:  # it went on: that FIN was none of its own
-        direction.fin = UNSET
-        if connection.closed_by == BY_FIN + frame.side:
-            connection.closed_by = NOT_CLOSED
-    if flags & FIN and _on_fin(direction, seq, length):
+    if direction.fin != UNSET and direction.next_offset > direction.fin:
+        _take_fin_back(connection, direction)
+    if flags & FIN and _on_fin(direction, seq, length, ts_ns):
         _note_close(connection, BY_FIN + frame.side, ts_ns)
     if flags & RST and resets != NO_RESET:
         direction.reset = UNSET if direction.stream == modes.UNSEEN else direction.offset_of(seq)
@@ -443,6 +445,13 @@ def _on_ending(shared: Shared, connection: Connection, direction: Direction, seq
             _reset(shared, connection, shared.limits.slack_ns)
         elif not direction.reset_exact or frame.offset >= direction.reset:
             _take_reset_back(connection, direction)
+
+
+def _take_fin_back(connection: Connection, direction: Direction) -> None:
+    """It went on: that FIN was none of its own."""
+    direction.fin = UNSET
+    if connection.closed_by == BY_FIN + direction.side:
+        connection.closed_by = NOT_CLOSED
 
 
 def _take_reset_back(connection: Connection, direction: Direction) -> None:
@@ -513,7 +522,7 @@ def _look_for_tls(connection: Connection, frame: Frame) -> None:
         connection.turn_off(TLS)
 
 
-def _on_fin(direction: Direction, seq: i64, length: i64) -> bool:
+def _on_fin(direction: Direction, seq: i64, length: i64, ts_ns: i64) -> bool:
     """Whether a FIN can be the direction's own: no data beyond it has been seen."""
     if direction.stream == modes.UNSEEN:
         direction.begin_at_fin(seq)
@@ -523,7 +532,7 @@ def _on_fin(direction: Direction, seq: i64, length: i64) -> bool:
     if (
         direction.fin == UNSET or at == direction.next_offset < direction.fin
     ):  # an earlier FIN ahead of the data was not its own
-        direction.finish_at(at)
+        direction.finish_at(at, ts_ns)
     return True
 
 

@@ -96,3 +96,19 @@ def test_a_gap_that_invented_segments_made_is_taken_back(place, later, from_clie
     (found,) = facts(results).values()
     assert found.unseen_request_bytes + found.unseen_response_bytes == 0
     assert len(set(range(EXCHANGES)) - overwritten - set(answered(results))) <= 1
+
+
+@examples(60, deep=600)
+@given(
+    st.integers(3, 2 * EXCHANGES - 12), st.booleans(), st.integers(300, NEAR - 1000),
+    st.sampled_from([ACK, FIN | ACK]), st.booleans(), st.sampled_from([10 * MS, 300 * MS, 2500 * MS]),
+)  # fmt: skip
+def test_an_acknowledgement_or_a_fin_ahead_makes_no_gap(place, from_client, ahead, flags, closed, step_ns):
+    """One segment, whether the connection ends later or the capture does."""
+    made = (place, from_client, ahead if flags & FIN else 0, 0 if flags & FIN else ahead, flags, 0)
+    frames, _ = slipped_in(talk(step_ns, closed=closed), [made])
+    follower = Follower()
+    results = [follower.receive(segments(frames)), follower.drain()]
+    (found,) = facts(results).values()
+    assert found.unseen_request_bytes + found.unseen_response_bytes == 0
+    assert set(answered(results)) == set(range(EXCHANGES))

@@ -84,11 +84,13 @@ class Direction:
         self.newest: i64 = 0  # end of the newest byte seen
         self.acknowledged: i64 = UNSET  # what the peer has, by its acknowledgements
         self.alleged_ns: i64 = UNSET  # when it last acknowledged what its sender had not shown
+        self.less_ns: i64 = UNSET  # when it last acknowledged less, or its sender went on before that
         self.acknowledged_before: Aging = Aging()
         self.shown: i64 = UNSET  # how far each of two agents has shown this direction, data or acknowledgements
         self.shown_by_second: i64 = UNSET
         self.shown_by_both_before: Aging = Aging()
         self.fin: i64 = UNSET  # offset of FIN
+        self.fin_ns: i64 = UNSET  # when it was sent first
         self.reset: i64 = UNSET  # of a RST
         self.reset_exact: bool = False  # it was where the stream ended, as far as was known
         # --- the stream
@@ -152,6 +154,8 @@ class Direction:
         at = self.offset_of(seq)
         if self.fin != UNSET:
             at = min(at, self.fin)
+        if at < self.acknowledged:
+            self.less_ns = max(self.less_ns, now)
         if at - self.newest < BELIEVABLE:
             if at > self.newest:
                 self.alleged_ns = max(self.alleged_ns, now)
@@ -194,9 +198,23 @@ class Direction:
         self.acknowledged_before.frames_passed(self.acknowledged)
         self.shown_by_both_before.frames_passed(min(self.shown, self.shown_by_second))
 
-    def finish_at(self, at: i64) -> None:
+    def reach(self) -> i64:
+        """How far its sender has shown to have sent. A FIN that its peer does not take shows nothing: what it lacks before
+        it, it would not acknowledge on and on.
+        """
+        if self.fin == UNSET or (self.acknowledged < self.fin and self.acknowledged_ns > self.fin_ns + REORDERED_NS):
+            return self.newest
+        return max(self.newest, self.fin)
+
+    def is_open_at(self, at: i64, ts_ns: i64) -> bool:
+        """Whether what its sender is to send next is before its FIN, later than segments overtake each other: then that
+        FIN was none of its own (RFC 9293 3.3.1: SND.NXT).
+        """
+        return at < self.fin and ts_ns > self.fin_ns + REORDERED_NS
+
+    def finish_at(self, at: i64, ts_ns: i64) -> None:
         """FIN stands here; what acknowledged it came first in a shuffled capture."""
-        self.fin = at
+        self.fin, self.fin_ns = at, ts_ns
         self.acknowledged = min(self.acknowledged, at)
         self.acknowledged_before.limit(at)
 
@@ -252,6 +270,8 @@ class Direction:
             at = self.offset_of(seq)
             if at == self.next_offset and self.out_of_order.first is None:
                 self.shown_ns = max(self.shown_ns, ts_ns)
+            if at < self.acknowledged:
+                self.less_ns = max(self.less_ns, ts_ns)
             if at - self.newest < NEAR:
                 self.newest = max(self.newest, at)
 
@@ -288,6 +308,8 @@ class Direction:
         if frame.cut > 0 and end > self.newest:  # one that comes again counts once
             self.cut_bytes += frame.cut
             self.cut_segments += 1
+        if self.newest == begin < self.acknowledged:
+            self.less_ns = max(self.less_ns, frame.ts_ns)
         self.newest = max(self.newest, end)
         self.show(end, agent_bit == 2)
         whole = frame.first_left == frame.end_left
