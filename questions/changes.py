@@ -679,12 +679,22 @@ def request_in(near: Sequence[Seen], envelope: Seen) -> tuple[Seen | None, bool]
     A broker that answers a part of a request itself (IncrementalAlterConfigs of its loggers) forwards the rest: such an
     Envelope answers it, but may be another's.
     """
+    near = [one for one in near if not is_answered_otherwise(one, envelope)]
     same = [one for one in near if one.digest is not None and one.digest == envelope.digest]
     certain = [one for one in same if one.time_ns <= envelope.time_ns <= forwarded_until_ns(one)] or same
     if certain:
         return certain[-1], len(certain) == 1
     asked = asked_of(envelope)
     return next((one for one in reversed(near) if asked <= asked_of(one)), None), False
+
+
+def is_answered_otherwise(client: Seen, envelope: Seen) -> bool:
+    """Whether an Envelope that a controller accepted has another answer than the client has: a broker hands on what it
+    was answered (ForwardingManager), so the Envelope was another client's.
+    """
+    given, found = ({(each.object_type, each.object): each.error for each in one.targets} for one in (client, envelope))
+    both = [(given[key], found[key]) for key in given.keys() & found.keys()]
+    return envelope.forwarded_by is not None and any(None not in pair and pair[0] != pair[1] for pair in both)
 
 
 def forwarded_until_ns(client: Seen) -> int:

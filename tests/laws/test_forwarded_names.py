@@ -49,11 +49,11 @@ def principal_of(number):
     return b"\0\0\x05User" + bytes([len(name) + 1]) + name + b"\0\0"
 
 
-def talks(number, admin, skew_ms, node=3):
+def talks(number, admin, skew_ms, node=3, code=0):
     broker = BROKERS[node]
     asked = {**CREATE, "topics": [{**SONGS, "name": admin.topic}]}
     inner = request("CreateTopics", 7, asked)
-    answer = response("CreateTopics", 7, {"topics": [{"name": admin.topic, "errorCode": 0}]})
+    answer = response("CreateTopics", 7, {"topics": [{"name": admin.topic, "errorCode": code}]})
     if not admin.is_by_tls:
         talk = Talk(client=(CLIENT[0], 40000 + number), server=broker, ts_ns=START + admin.at_ms * MS).open()
         talk.request(inner)
@@ -122,6 +122,24 @@ def test_of_equal_requests_each_one_is_listed_once_under_its_own_name_or_none(
         node = nodes[names.index(one.principal or names[0])]
         host, port = BROKERS[node]
         assert one.via_broker in {str(node), f"{host}:{port}"}
+
+
+@settings(max_examples=2_000 if DEEP else 60)
+@given(ADMINS, SKEW_MS)
+def test_an_envelope_with_another_answer_is_another_ones(admins, skew_ms):
+    """The first one's request is in the clear and rejected, and its Envelope was not captured; the others ask for the
+    same, byte for byte, by TLS, and are granted it.
+    """
+    first = admins[0]._replace(topic="songs", at_ms=admins[0].at_ms // 10, is_by_tls=False, is_answered=True)
+    every = [next(talks(0, first, skew_ms, code=36))]
+    for number, admin in enumerate(admins[1:], 1):
+        one = admin._replace(topic="songs", at_ms=admin.at_ms // 10, is_by_tls=True)
+        every += talks(number, one, skew_ms)
+    segments = [segment for talk in every for segment in talk.segments]
+    listed = list(Changes().read([frames(sorted(segments, key=lambda one: one.ts_ns))]).merged())
+    assert [one.principal for one in listed if one.error == "TOPIC_ALREADY_EXISTS"] == [None]
+    named = sorted(one.principal for one in listed if one.error == "NONE")
+    assert named == [f"User:admin{number}" for number in range(1, len(admins))]
 
 
 def listing(server, number, brokers):
