@@ -199,8 +199,8 @@ class Direction:
         self.shown_by_both_before.frames_passed(min(self.shown, self.shown_by_second))
 
     def reach(self) -> i64:
-        """How far its sender has shown to have sent. A FIN that its peer does not take shows nothing: what it lacks before
-        it, it would not acknowledge on and on.
+        """How far its sender has shown to have sent. A FIN that its peer does not take shows nothing: what it lacks
+        before that, it would not acknowledge on and on.
         """
         if self.fin == UNSET or (self.acknowledged < self.fin and self.acknowledged_ns > self.fin_ns + REORDERED_NS):
             return self.newest
