@@ -13,7 +13,7 @@ from typing import NamedTuple
 from wirecheck.client_ids import TO_BROKERS, is_internal, is_of_node
 from wirecheck.decode.api_names import key_of
 from wirecheck.decode.connection.framing.recognise import hash_of_client
-from wirecheck.decode.releases import read
+from wirecheck.decode.releases import Ranges, read
 from wirecheck.decode.request_waits import MILLISECOND_NS
 from wirecheck.judge import topic_history as topics
 from wirecheck.judge.activity_states import BEFORE_WORK, activities
@@ -202,30 +202,33 @@ def asking(host: str, endpoint: str, context: CheckContext) -> tuple[str, ...]:
 
 def controller_as_bootstrap(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """KIP-919: an admin client that is configured for controllers asks them for the cluster or the quorum next. Some
-    clients ask for Metadata, although the controller does not offer it.
+    clients ask for Metadata, although the controller does not offer it. Of a client that asks several servers, each has
+    to be a controller.
     """
     if is_internal(subject[1]) or TO_BROKERS.fullmatch(subject[1]):
         return
-    asked = context.claims("client", group, *subject)
-    if len({claim["endpoint"] for claim in asked}) != 1 or any(claim.peak.get("answered") for claim in asked):
-        return
-    if len(context.ledger.claims("client", *subject)) > len(asked):  # elsewhere, too: its cluster may not be known yet
+    asked = context.ledger.claims("client", *subject)  # elsewhere, too: the cluster of a server may not be known yet
+    if not asked or any(claim.peak.get("answered") for claim in asked):
         return
     context.watch()
-    endpoint, apis = asked[0]["endpoint"], {word.partition(":")[0] for claim in asked for word in claim.tally}
-    offered = [
-        read(one["ranges"]) for one in context.claims("advertised", group, "server") if one["endpoint"] == endpoint
-    ]
-    if not offered or any(METADATA in one or {*map(key_of, apis - {GREETED})} & one.keys() for one in offered):
+    apis = {word.partition(":")[0] for claim in asked for word in claim.tally}
+    offered: dict[str, list[Ranges]] = {claim["endpoint"]: [] for claim in asked}
+    for one in context.ledger.claims("advertised", "server"):
+        if one["endpoint"] in offered:
+            offered[one["endpoint"]].append(read(one["ranges"]))
+    needed = {METADATA, *map(key_of, apis - {GREETED})}
+    if any(not ranges or any(needed & one.keys() for one in ranges) for ranges in offered.values()):
         return
-    if context.passed(min(claim.first.ts_ns for claim in asked) + context.settings.fell_silent_s * SECOND_NS):
-        words = {"client": asked[0]["client_id"] or "a client without an ID", "server": endpoint}
-        greeted = ((word, count) for claim in asked for word, count in claim.tally.items())
-        words["times"] = counted(sum(n for word, n in greeted if word.startswith(GREETED)), "time")
-        others = ", ".join(sorted(apis - {GREETED}))
+    if not context.passed(min(claim.first.ts_ns for claim in asked) + context.settings.fell_silent_s * SECOND_NS):
+        return
+    others = ", ".join(sorted(apis - {GREETED}))
+    for (endpoint,), mine in gathered(context.claims("client", group, *subject), "endpoint"):
+        greeted = sum(count for claim in mine for word, count in claim.tally.items() if word.startswith(GREETED))
+        words = {"client": mine[0]["client_id"] or "a client without an ID", "server": endpoint}
+        words["times"] = counted(greeted, "time")
         words["then"] = f"then {others}, without a response" if others else "nothing after that"
-        about = {"client_ids": (asked[0]["client_id"],), "count": sum(claim.count for claim in asked)}
-        yield resting_on(asked, *subject[1:], endpoint, **about, words=words)
+        about = {"client_ids": (mine[0]["client_id"],), "count": sum(claim.count for claim in mine)}
+        yield resting_on(mine, *subject[1:], endpoint, **about, words=words)
 
 
 def gets_nowhere(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

@@ -217,7 +217,7 @@ def cli002_cannot_know(lab):
     other_protocol(lab, None)
 
 
-CONTROLLER_1 = "10.0.0.1:9093"
+CONTROLLER_1, CONTROLLER_2 = "10.0.0.1:9093", "10.0.0.2:9093"
 
 
 def at_a_controller(lab, times=1):
@@ -255,6 +255,20 @@ def cli003_fires__until_the_end(lab):
     """It still asks for versions when the capture ends."""
     at_a_controller(lab, times=40)
     lab.until = 42
+
+
+def cli003_fires__at_each_controller(lab):
+    """librdkafka and sarama connect to all servers that they were given."""
+    for number, server in enumerate((CONTROLLER_1, CONTROLLER_2)):
+        greet(lab.talk(server, "app", "10.0.0.7"), 1 + number, CONTROLLER)
+    served(lab, 60)
+    lab.until = 90
+    assert len(lab.findings("CLI003")) == 2
+
+
+def cli003_cannot_know__what_one_of_them_answered(lab):
+    at_a_controller(lab)
+    lab.talk(CONTROLLER_2, "app", "10.0.0.7").ask(2, "ApiVersions", 3, GREETING, outcome=CLOSED_BY_CLIENT)
 
 
 def cli003_near_miss(lab):
