@@ -312,8 +312,8 @@ def ends_at_its_coordinator(subject: Subject, group: Group, context: CheckContex
     until_ns = first_ns + context.settings.fell_silent_s * SECOND_NS
     listings = [one for one in context.claims("listing", group, "server") if one["host"] == host]
     mine_ns = (one.last.ts_ns for one in listings if (one["client_id"] or "") == client_id)
-    if max(mine_ns, default=0) >= until_ns:
-        return  # it looks for topics of a pattern on and on; librdkafka joins once there is one
+    if max(mine_ns, default=0) >= min(until_ns, max(claim.last.ts_ns for claim in mine)):
+        return  # it looks for topics of a pattern, every five minutes; librdkafka joins once there is one
     if not context.passed(until_ns) or not seen_everywhere(subject, first_ns, group, context, until_ns=until_ns):
         return
     words = {

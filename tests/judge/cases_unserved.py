@@ -794,6 +794,16 @@ def cli008_fires__joins_and_never_reads(lab):
     beats = [(at, "Heartbeat", 4, {"groupId": "g"}, {"errorCode": 0}) for at in range(9, 100, 3)]
     finds_its_coordinator(lab, [*JOINS, *beats])
 
+def cli008_near_miss__a_pattern_that_matched_no_topic_once(lab):
+    """It asks for all topics again after five minutes only (topic.metadata.refresh.interval.ms)."""
+    finds_its_coordinator(lab, [(4, "Metadata", 12, {"topics": None}, {"topics": []})])
+
+
+def cli008_fires__all_topics_before_its_coordinator(lab):
+    """sarama knows them before it begins."""
+    finds_its_coordinator(lab, [(2.5, "Metadata", 12, {"topics": None}, {"topics": []})])
+
+
 
 def cli008_near_miss__joins_and_reads(lab):
     finds_its_coordinator(lab, JOINS)
