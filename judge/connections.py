@@ -42,6 +42,8 @@ AT_ONCE_NS = 1_000_000_000
 """A broker closes within milliseconds of a write with acks=0 that it rejects."""
 IN_FLIGHT = 5
 """So many writes a client sends before it notices (max.in.flight.requests.per.connection)."""
+BRIEF_NS = 5_000_000_000
+"""librdkafka sends more with acks=0, as it waits for nothing. A connection that a busy broker closes lasts so long."""
 WITHOUT_RESPONSE = ("response_unseen", "closed_by_server", "closed_by_client", "pending")
 MINUTE_NS = 60_000_000_000
 INTERRUPTED = ("unseen_bytes", "cut_bytes", "resynchronised", "skipped_bytes")
@@ -88,7 +90,8 @@ def closed_after(connection: Claim, requests: Iterable[Claim]) -> Iterator[Claim
     key = (*connection.key, last["client_id"], PRODUCE, last.last.version)
     peak = {"soonest": -late_ns, "latest": late_ns, "by_client": int(not by_server)}
     writes = sum(count for word, count in last.tally.items() if word.startswith(f"{PRODUCE}:"))
-    tally = {"at_once": int(by_server and late_ns <= AT_ONCE_NS and writes <= IN_FLIGHT)}
+    is_brief = facts["close_ns"] - connection.first.ts_ns <= BRIEF_NS
+    tally = {"at_once": int(by_server and (is_brief or (late_ns <= AT_ONCE_NS and writes <= IN_FLIGHT)))}
     yield Claim("closed_after", key, last.last, peak=peak, tally=tally)
 
 

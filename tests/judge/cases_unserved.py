@@ -2141,7 +2141,7 @@ def grp007_fires__a_member_of_another_group_on_its_host(lab):
     assert grp007_kinds(lab) == {"violation"}
 
 
-def closed_at_once(lab, count=15, every=3.0, writes=1, late=0.005, version=9, found=BROKER, **facts):
+def closed_at_once(lab, count=15, every=3.0, writes=1, late=0.005, version=9, found=BROKER, pace=0.01, **facts):
     """acks=0: a broker's only answer to an error is to close the connection."""
     lab.metadata(0)
     for number in range(count):
@@ -2150,7 +2150,7 @@ def closed_at_once(lab, count=15, every=3.0, writes=1, late=0.005, version=9, fo
         greet(talk, at, found)
         talk.facts["responses"] = 1
         for _ in range(writes):
-            at += 0.01
+            at += pace
             talk.ask(at, "Produce", version, {"acks": 0, "timeoutMs": 30000}, outcome=NO_RESPONSE_DUE)
         talk.closed = at + late
     lab.until = count * every + 60
@@ -2190,6 +2190,11 @@ def cli006_cannot_know__writes_without_a_response(lab):
     closed_at_once(lab, unseen_response_bytes=40, gaps=(lacks(ns(2), 1, 40),))
 
 
+    closed_at_once(lab, writes=40, pace=0.2, every=10)
+
+
+def cli006_fires__writes_without_a_response_one_behind_another(lab):
+    """librdkafka: as many as it has until it learns that the connection is closed."""
 # GRP008
 
 
