@@ -349,7 +349,8 @@ def is_explained(one: Activity, subject: Subject, group: Group, context: CheckCo
     if one.errors == [NO_RESPONSE]:
         return any(claim["api"] == one.api for claim in context.claims("overdue", group, *subject))
     if one.api == FIND_COORDINATOR and one.errors == [named(COORDINATOR_NOT_AVAILABLE)]:
-        return True
+        longest = without_coordinator(one.claims)
+        return longest is not None and longest.is_long(context.settings)
     if all(is_protocols_own(one.api, error, in_part=one.state != STALLED) for error in one.errors):
         return (
             False  # the story leaves these out of what a topic's harm says, and only the ledger knows that they count

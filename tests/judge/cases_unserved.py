@@ -583,6 +583,12 @@ def cli006_fires__coordinator_denied(lab):
     refused(lab, "FindCoordinator", 3, {"errorCode": 30}, {"key": "g"})
 
 
+def cli006_fires__asks_for_its_coordinator_now_and_then(lab):
+    """kafka-go, every five seconds and a little; GRP006 is about those that ask without a pause."""
+    lost = {"coordinators": [{"key": "g", "nodeId": -1, "host": "", "port": -1, "errorCode": 15}]}
+    refused(lab, "FindCoordinator", 4, lost, {"keyType": 0, "coordinatorKeys": ["g"]}, every=6)
+
+
 def cli006_near_miss(lab):
     """A group that rebalances for long: answers that make the client join again, and it does each time."""
     errors = (79, 27, 27, 0)
@@ -777,6 +783,16 @@ def cli008_near_miss__a_pattern_that_matches_no_topic(lab):
     finds_its_coordinator(lab, every)
 
 
+def cli008_near_miss__a_pattern_that_matched_no_topic_once(lab):
+    """It asks for all topics again after five minutes only (topic.metadata.refresh.interval.ms)."""
+    finds_its_coordinator(lab, [(4, "Metadata", 12, {"topics": None}, {"topics": []})])
+
+
+def cli008_fires__all_topics_before_its_coordinator(lab):
+    """sarama knows them before it begins."""
+    finds_its_coordinator(lab, [(2.5, "Metadata", 12, {"topics": None}, {"topics": []})])
+
+
 def cli008_cannot_know(lab):
     """Bytes of its connection were not captured: it may have joined."""
     finds_its_coordinator(lab, unseen_request_bytes=300)
@@ -793,16 +809,6 @@ def cli008_fires__joins_and_never_reads(lab):
     """auto.offset.reset=none: librdkafka stays a member."""
     beats = [(at, "Heartbeat", 4, {"groupId": "g"}, {"errorCode": 0}) for at in range(9, 100, 3)]
     finds_its_coordinator(lab, [*JOINS, *beats])
-
-def cli008_near_miss__a_pattern_that_matched_no_topic_once(lab):
-    """It asks for all topics again after five minutes only (topic.metadata.refresh.interval.ms)."""
-    finds_its_coordinator(lab, [(4, "Metadata", 12, {"topics": None}, {"topics": []})])
-
-
-def cli008_fires__all_topics_before_its_coordinator(lab):
-    """sarama knows them before it begins."""
-    finds_its_coordinator(lab, [(2.5, "Metadata", 12, {"topics": None}, {"topics": []})])
-
 
 
 def cli008_near_miss__joins_and_reads(lab):
@@ -2167,6 +2173,11 @@ def cli006_near_miss__writes_without_a_response_a_new_leader(lab):
 
 def cli006_near_miss__writes_without_a_response_that_are_taken(lab):
     """Many writes on each connection, until brokers restart."""
+    closed_at_once(lab, writes=40, pace=0.2, every=10)
+
+
+def cli006_fires__writes_without_a_response_one_behind_another(lab):
+    """librdkafka: as many as it has until it learns that the connection is closed."""
     closed_at_once(lab, writes=40)
 
 
@@ -2190,11 +2201,6 @@ def cli006_cannot_know__writes_without_a_response(lab):
     closed_at_once(lab, unseen_response_bytes=40, gaps=(lacks(ns(2), 1, 40),))
 
 
-    closed_at_once(lab, writes=40, pace=0.2, every=10)
-
-
-def cli006_fires__writes_without_a_response_one_behind_another(lab):
-    """librdkafka: as many as it has until it learns that the connection is closed."""
 # GRP008
 
 
