@@ -30,6 +30,8 @@ SENT_ELSEWHERE = frozenset({5, 6, 14, 15, 16, 74, 75})
 """Another broker leads the partition or coordinates the group by now, or soon."""
 RETRY_NS = 30 * SECOND_NS
 """Clients that gave up connect again within 20 s, whatever library they use (reconnect.backoff.max.ms)."""
+IN_A_RHYTHM = 4
+"""So many losses, each after a success, are no accident."""
 COMES_BACK = 5
 """Who is sent to another broker so often, with a long pause before each time, is not served there either."""
 
@@ -109,14 +111,23 @@ def refused_in_part(
             parts[-1].append(one)
     every = (reduce(Streak.joined, part) for part in parts if part)
     last_ns = max((run.last_ns for run in outcomes.runs({SUCCESS})), default=0)
-    long = (one for one in every if one.is_long(settings) or (is_loss and loses_often(one, settings)))
+    long = (one for one in every if one.is_long(settings) or (is_loss and loses_often(one, outcomes, settings)))
     return longest_of(replace(one, ended=one.last_ns < last_ns) for one in long)
 
 
-def loses_often(one: Streak, settings: Settings) -> bool:
-    """Fewer errors than make a client stuck, over twice the time, and no restart explains them."""
-    often = one.count >= settings.stalled_requests and one.seconds >= 2 * settings.stuck_s
-    return often and OF_A_RESTART.isdisjoint(one.errors)
+def loses_often(one: Streak, outcomes: Outcomes, settings: Settings) -> bool:
+    """Fewer errors than make a client stuck, over twice the time, and no restart explains them: so many, or half of all
+    that it asked meanwhile, each after a success.
+    """
+    often = one.count >= settings.stalled_requests or loses_half(one, outcomes)
+    return often and one.seconds >= 2 * settings.stuck_s and OF_A_RESTART.isdisjoint(one.errors)
+
+
+def loses_half(one: Streak, outcomes: Outcomes) -> bool:
+    """Whether a client that seldom asks loses at least half, in a rhythm: more often than three times."""
+    times = [each for each in streaks(outcomes, one.errors) if one.first_ns <= each.first_ns <= one.last_ns]
+    granted = [run for run in outcomes.runs({SUCCESS}) if one.first_ns <= run.last_ns and run.first_ns <= one.last_ns]
+    return len(times) >= IN_A_RHYTHM and sum(run.count for run in granted) <= one.count
 
 
 def longest_pause_ns(outcomes: Outcomes, bad: Collection[int]) -> int:

@@ -528,6 +528,23 @@ def cli006_near_miss__who_writes_seldom_meets_each_restart(lab):
     writes_seldom(lab, [0, 6] * 7)
 
 
+def cli006_fires__each_transaction_after_a_pause(lab):
+    """INVALID_PRODUCER_ID_MAPPING: its transactional ID expires between its transactions; the next attempt succeeds."""
+    writes_after_a_pause(lab, 49)
+
+
+def cli006_near_miss__each_write_after_a_pause_finds_a_new_leader(lab):
+    writes_after_a_pause(lab, 6)
+
+
+def writes_after_a_pause(lab, error, every=25):
+    talk = connected(lab)
+    for at in range(0, 4 * every, every):
+        write(talk, at, error)
+        write(talk, at + 3)
+    lab.until = 4 * every
+
+
 def cli006_near_miss__few_of_who_ends_seldom(lab):
     ends_seldom(lab, ([0] * 5 + [47]) * 5)
 
