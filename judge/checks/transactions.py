@@ -30,7 +30,7 @@ from wirecheck.judge.claims.claim import AT, Claim, Subject, slot_of
 from wirecheck.judge.claims.extract.transactions import ABORTED
 from wirecheck.judge.claims.outcomes import OTHERS, SLOT_NS, Part
 from wirecheck.judge.results.finding import Evidence, Number
-from wirecheck.judge.thresholds import SECOND_NS
+from wirecheck.judge.thresholds import SECOND_NS, Settings
 from wirecheck.judge.topic_history import name_of
 from wirecheck.judge.topology.clusters import Group
 
@@ -38,6 +38,8 @@ MINUTE_S, ABORTS_S = 60, 15
 """A coordinator looks for transactions that are too old every 10 s
 (transaction.abort.timed.out.transaction.cleanup.interval.ms).
 """
+KNOWN_TO_S = 2 * SLOT_NS // SECOND_NS
+"""The beginning and the end of a stand are known to a slot."""
 
 
 class Stand(NamedTuple):
@@ -88,13 +90,15 @@ def waits_for_open_transaction(subject: Subject, group: Group, context: CheckCon
             max(stands(mine), key=lambda one: (one.seconds, one.to_ns)) for _, mine in gathered(of_topic, "partition")
         ]
         gone = {stand.claims[0]["partition"]: gone_writer(bound, topic_id, stand, group, context) for stand in longest}
-        patience_s = context.settings.open_transaction_s, context.settings.stuck_s
+        limits = {stand.claims[0]["partition"]: limit_s(bound, topic_id, stand, group, context) for stand in longest}
+        settings = context.settings
         held = [
-            stand for stand in longest if stand.seconds >= patience_s[gone[stand.claims[0]["partition"]] is not None]
+            stand
+            for stand, writer, limit in zip(longest, gone.values(), limits.values(), strict=True)
+            if stand.seconds >= patience_s(writer, limit, settings)
         ]
         if not held:
             continue
-        limits = [limit_s(bound, topic_id, stand, group, context) for stand in held]
         first = min(held, key=lambda stand: stand.from_ns)
         partition = first.claims[0]["partition"]
         words = {
@@ -106,7 +110,7 @@ def waits_for_open_transaction(subject: Subject, group: Group, context: CheckCon
             "whose": whose(gone[partition]),
             "behind": first.behind,
         }
-        if any(stand.seconds >= limit for stand, limit in zip(held, limits, strict=True)):
+        if any(stand.seconds >= limits[stand.claims[0]["partition"]] for stand in held):
             words["hurt_host"] = subject[2]
         claims = [claim for stand in held for claim in stand.claims]
         yield resting_on(
@@ -121,6 +125,11 @@ def waits_for_open_transaction(subject: Subject, group: Group, context: CheckCon
             last_ns=max(stand.to_ns for stand in held),
             words=words,
         )
+
+
+def patience_s(writer: Claim | None, limit: int, settings: Settings) -> int:
+    """How long a reader may wait: longer than the producers were granted, or a while if the last one is gone."""
+    return settings.stuck_s if writer is not None else min(settings.open_transaction_s, limit + KNOWN_TO_S)
 
 
 def whose(writer: Claim | None) -> str:

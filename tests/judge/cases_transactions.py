@@ -139,6 +139,21 @@ def fet008_fires__longer_than_its_producers_were_granted(lab):
     assert words_of(lab)["hurt_host"] == "10.0.0.99"
 
 
+def granted_a_minute(lab, until):
+    lab.metadata(0, [("orders", ID_1)])
+    writes_in_transaction(lab, 0.2, "tx-1", 60)
+    reads(lab, range(1, until, 3), lambda at: 100, grows)
+
+
+def fet008_fires__soon_after_what_its_producer_was_granted(lab):
+    granted_a_minute(lab, 110)
+    assert words_of(lab)["hurt_host"] == "10.0.0.99"
+
+
+def fet008_near_miss__its_coordinator_may_abort_it_yet(lab):
+    granted_a_minute(lab, 90)
+
+
 def fet008_fires__one_of_its_producers_was_not_seen_to_begin(lab):
     lab.metadata(0, [("orders", ID_1)])
     writes_in_transaction(lab, 0.2, "tx-1", 60)
