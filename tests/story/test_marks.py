@@ -184,6 +184,16 @@ def test_a_client_whose_only_login_was_rejected_does_not_work():
     assert one.work == ClientState("working", None, "")
 
 
+def test_who_asks_for_versions_in_one_that_the_broker_has_not_asks_again():
+    """KIP-511. What it asks for next was not captured."""
+    (app,) = result("working").clients
+    app = replace(app, address="127.0.0.1")
+    (one,) = with_states((app,), (activity("ApiVersions", "versions", 1, 1),), (), ())
+    assert one.work == ClientState("working", None, "")
+    (one,) = with_states((app,), (activity("ApiVersions", "versions", 0, 1),), (), ())
+    assert one.work == ClientState("failing", 7, "ApiVersions: nothing was granted")
+
+
 def test_who_began_before_the_capture_may_have_been_granted_work_by_then():
     """Its last write and its end are in the capture, or its move to another broker."""
     (app,) = result("working").clients
