@@ -60,15 +60,17 @@ def assigned_but_not_fetching(subject: Subject, group: Group, context: CheckCont
     clients = clients_at(subject[1], context)
     limited = {client[1] for client in clients if context.claims("throttled", group, *client)}
     idle: dict[tuple[str, str, str], list[tuple[Held, int, int]]] = {}
-    alone = [member for member in members if (member["client_id"] or "") not in limited]
-    for held, since_ns, patience in patient(subject, alone, clients, group, context):
+    free = [member for member in members if (member["client_id"] or "") not in limited]
+    for held, since_ns, patience in patient(subject, free, clients, group, context):
         if lives_on(held.member, since_ns, patience, context) and is_led(held, group, context):
             key = (held.member["group"], held.topic, held.member["client_id"] or "")
             idle.setdefault(key, []).append((held, since_ns, since_ns + patience))
     for (reads, topic, client_id), found in sorted(idle.items()):
         until_ns = max(until for *_, until in found)
         first_ns = min(since for _, since, _ in found)
-        if not all_captured(found[0][0].member, first_ns, clients, group, context, until_ns=until_ns):
+        alone = all(read_itself(held, since_ns, group, context) for held, since_ns, _ in found)
+        who = [one for one in clients if one[1] == client_id] if alone else clients
+        if not all_captured(found[0][0].member, first_ns, who, group, context, until_ns=until_ns):
             continue
         claims = list({id(held.member): held.member for held, *_ in found}.values())
         since_ns = max(since for _, since, _ in found)
@@ -106,8 +108,8 @@ def patient(
         last_ns = max((since_ns for _, since_ns in mine), default=0)
         for held, own_ns in mine:
             polls = polls_on(held, last_ns, logs, group, context)
-            fetched = is_rejected(held, group, context)  # itself: no other client does it for it
-            alone = polls or fetched or len(own) == len(clients)
+            itself = is_rejected(held, group, context) or read_itself(held, own_ns, group, context)  # no other does
+            alone = polls or itself or len(own) == len(clients)
             since_ns = own_ns if alone else idle_since_ns(held, subject, clients, group, context)
             yield held, since_ns, patience_ns(held, since_ns, group, context, polls=polls)
 
@@ -160,6 +162,17 @@ def patience_ns(held: Held, since_ns: int, group: Group, context: CheckContext, 
     slots = [slot for slot, _ in by_slot(mine)]
     pause = max((later - sooner for sooner, later in pairwise(slots)), default=0)
     return min(longest, max(context.settings.stuck_s * SECOND_NS, 2 * (pause + 1) * SLOT_NS))
+
+
+def read_itself(held: Held, since_ns: int, group: Group, context: CheckContext) -> bool:
+    """Whether the member's own client has read for a while, the partition too, and fetches nothing more since then: not
+    so the driver of a query of Spark, for which executors with client IDs of their own read.
+    """
+    client = "client", held.member["client_id"] or "", held.member["host"]
+    fetches = [claim for claim in context.claims("activity", group, *client) if claim["api"] == FETCH]
+    last_ns = max((run.last_ns for claim in fetches for run in claim.outcomes.runs()), default=0)
+    often = sum(claim.count for claim in fetches) >= RHYTHM
+    return often and last_ns <= since_ns + SLOT_NS and bool(positions_of(held, group, context))
 
 
 def polls_on(held: Held, since_ns: int, logs: dict[str, Log], group: Group, context: CheckContext) -> bool:

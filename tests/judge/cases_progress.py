@@ -1895,6 +1895,25 @@ def cli004_fires__it_closes_its_session_as_it_ends(lab):
     polls(lab, closes=199)
 
 
+def hangs(lab, reads):
+    """A member that fetches for a minute, and then sends heartbeats alone; another client of its host reads on."""
+    lists_songs(lab, 300)
+    grows(lab, 300)
+    member(lab, (("songs", (0,)),), until=300)
+    in_session(lab, reads, asks=dict.fromkeys(range(len(reads)), (0,)), closes=61)
+    fetches(lab, [(at, at, at) for at in range(2, 300, 2)], client_id="lone", host="10.0.0.7")
+
+
+def cli004_fires__it_read_for_a_while_and_its_host_reads_on(lab):
+    """As behind NAT."""
+    hangs(lab, range(3, 60, 2))
+
+
+def cli004_near_miss__its_host_reads_and_it_hardly_did(lab):
+    """The driver of a query of Spark, which has executors."""
+    hangs(lab, (3, 5))
+
+
 def cli004_near_miss__polls_on_for_a_minute(lab):
     polls(lab, until=80)
 
