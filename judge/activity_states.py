@@ -5,7 +5,8 @@ States, worst first:
 - in part: it works, and at least one in ten of its requests is rejected, closed or given up for so long.
 - failing: its last requests were not granted, and they are too few, or too close, to call it stalled.
 - elsewhere: its last response sent it to another broker, of those that were not captured, and it asked nothing since.
-- not captured: nothing that it asked has a known outcome, but for being sent to another broker before.
+- not captured: nothing that it asked has a known outcome, but for being sent to another broker before; requests in
+  flight as the capture ends are no lack.
 - working: what it asked for was granted, or too little was rejected to say otherwise.
 
 Rule: every API counts. `not_rejections.tsv` has the errors that are part of the protocol: they count if nothing behind
@@ -23,6 +24,7 @@ from wirecheck.judge.claims.claim import Claim
 from wirecheck.judge.claims.outcomes import (
     CLOSED,
     GIVEN_UP,
+    IN_FLIGHT,
     LATE,
     OPEN,
     OTHERS,
@@ -77,7 +79,7 @@ BEFORE_WORK = frozenset({
 """What clients do before they ask for anything that is their work."""
 ADMINISTRATION = "administration"
 STEP_OF = {api: step for step, apis in STEPS.items() for api in apis}
-UNKNOWN = frozenset({OPEN, UNSEEN, UNREADABLE, STEP})
+UNKNOWN = frozenset({OPEN, UNSEEN, UNREADABLE, STEP, IN_FLIGHT})
 """Outcomes that say nothing."""
 LOSSES = frozenset(api for step in ("transactions", "reads", "writes", "commits") for api in STEPS[step])
 """What a client loses if it is rejected; the rest is asked again, or is a question about what may be denied."""
@@ -340,7 +342,7 @@ def activity(
         found = (ELSEWHERE, sent) if sent is not None else found
         if uncaptured != 0 and found[0] == WORKING and outcomes.codes() <= UNKNOWN | SENT_ELSEWHERE:
             found = NOT_CAPTURED, None
-    elif outcomes.codes() <= UNKNOWN - {STEP}:
+    elif outcomes.codes() <= UNKNOWN - {STEP} and outcomes.codes() != {IN_FLIGHT}:
         found = NOT_CAPTURED, None
     return Activity(first["client_id"] or None, first["host"], api, claims, outcomes, *found)
 

@@ -131,7 +131,8 @@ def only_rejected(
             continue
         work = [one for one in every if one.api not in NO_WORK]
         furthest = work or [one for one in every if one.step != GREETING]
-        if any(one.granted or one.unknown for one in work) or any(one.state == NOT_CAPTURED for one in every):
+        undecided = any(one.granted or one.unknown or one.in_flight for one in work)
+        if undecided or any(one.state == NOT_CAPTURED for one in every):
             continue
         brief = may_have_worked(every)
         certain = (one for one in furthest if one.state == STALLED or not (brief or only_looked(one, gone)))
@@ -169,7 +170,7 @@ def states(
                 yield key, ClientState(FAILING, one.since_ns, rejection(one))
             elif one.state == STALLED and is_of_node(key[0]):  # no harm is a node's, and no client's row is its own
                 yield key, ClientState(STALLED, one.since_ns, rejection(one))
-        if all(one.state == NOT_CAPTURED for one in every):
+        if all(one.state == NOT_CAPTURED or one.in_flight == one.requests for one in every):
             yield key, ClientState(NOT_CAPTURED, None, "no response was captured")
         elif missing := mostly_unseen(every):
             yield key, ClientState(NOT_CAPTURED, None, missing)
@@ -185,7 +186,8 @@ def mostly_unseen(every: Iterable[Activity]) -> str:
     its work the others say too little. Empty for any other client.
     """
     needed = [one for one in every if one.step in {"reads", "writes"}]
-    requests, unknown = sum(one.requests for one in needed), sum(one.unknown for one in needed)
+    requests = sum(one.requests - one.in_flight for one in needed)
+    unknown = sum(one.unknown for one in needed)
     if unknown < AGAIN or unknown <= requests - unknown:
         return ""
     worst = max(needed, key=lambda one: (one.unknown, one.api))

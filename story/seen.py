@@ -299,8 +299,10 @@ class Activity(Lasting):
     """The server closed the connection instead."""
     given_up: int
     """The client closed the connection, after it had waited for longer than it lets the server take."""
+    in_flight: int
+    """Open when the capture or the connection ended, for no longer than they may be."""
     unknown: int
-    """Open at the end, or with a response that was not captured or not decoded."""
+    """Open for longer at the end, or with a response that was not captured or not decoded."""
     errors: tuple[str, ...]
     """Kafka's names of the errors that make the state, NO_RESPONSE or CLOSED_WITHOUT_RESPONSE; where nothing was
     granted, all by which requests were rejected.

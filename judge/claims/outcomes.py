@@ -29,12 +29,14 @@ UNASKED = (1 << 16) + 4
 STEP = (1 << 16) + 5
 """Answers before the last round of a login."""
 OPEN, UNSEEN, UNREADABLE = (1 << 16) + 6, (1 << 16) + 7, (1 << 16) + 8
-"""Requests with an unknown outcome: open when the connection or the capture ended; with a response that was
-not captured; with one that was not decoded.
+"""Requests with an unknown outcome: open for longer than they may be, when the connection or the capture ended; with a
+response that was not captured; with one that was not decoded.
 """
 LATE = (1 << 16) + 9
 """Requests that were granted late, from when the first of them was sent to the last response."""
-HARMLESS = frozenset({SUCCESS, UNASKED, STEP, OPEN, UNSEEN, UNREADABLE, LATE})
+IN_FLIGHT = (1 << 16) + 10
+"""Requests that were open when the connection or the capture ended, for no longer than they may be."""
+HARMLESS = frozenset({SUCCESS, UNASKED, STEP, OPEN, UNSEEN, UNREADABLE, LATE, IN_FLIGHT})
 """What rejects nothing."""
 STATUS = 1 << 17
 """Is added to the code of a status that says no in an answer without an error code."""

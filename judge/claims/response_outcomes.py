@@ -16,6 +16,7 @@ from wirecheck.decode.columns import Table
 from wirecheck.judge.claims.outcomes import (
     CLOSED,
     GIVEN_UP,
+    IN_FLIGHT,
     LATE,
     OPEN,
     STATUS,
@@ -53,6 +54,7 @@ NAMES = {
     UNASKED: "sent without asking for a response",
     STEP: "one more round of the login",
     OPEN: "open at the end",
+    IN_FLIGHT: "in flight at the end",
     UNSEEN: "response not captured",
     UNREADABLE: "response not decoded",
 }

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from wirecheck.judge.activity_states import Activity, activities
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.claims.claim import Claim, Subject
-from wirecheck.judge.claims.outcomes import CLOSED, GIVEN_UP, LATE, OPEN, UNASKED, UNREADABLE, UNSEEN
+from wirecheck.judge.claims.outcomes import CLOSED, GIVEN_UP, IN_FLIGHT, LATE, OPEN, UNASKED, UNREADABLE, UNSEEN
 from wirecheck.judge.results.result_table import ResultRow
 from wirecheck.judge.topology.clusters import Group
 
@@ -57,6 +57,7 @@ def row(one: Activity, key: str, cluster: str | None) -> ResultRow:
         rejected=one.rejected,
         closed=one.count(CLOSED),
         given_up=one.count(GIVEN_UP),
+        in_flight=one.count(IN_FLIGHT),
         unknown=one.count(OPEN, UNSEEN, UNREADABLE),
         errors=one.errors,
         first_seen=min(claim.first.ts_ns for claim in one.claims),

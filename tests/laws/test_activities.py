@@ -11,7 +11,7 @@ from tests.depth import DEEP
 from tests.judge.cases_progress import fetches
 from tests.judge.lab import B1, B2, B3, ID_1, Lab, exchanged, ns, open_rows
 from tests.laws.test_judge import absurd
-from wirecheck.decode.connection.exchanges import RESPONSE_UNSEEN
+from wirecheck.decode.connection.exchanges import PENDING, RESPONSE_UNSEEN
 from wirecheck.decode.connection.framing.recognise import hash_of_client
 from wirecheck.decode.message import decode
 from wirecheck.judge.claims.extract.extraction import claims
@@ -465,3 +465,41 @@ def test_who_is_sent_to_a_broker_that_was_not_captured_is_elsewhere_until_it_ask
     found = {state for (_, *who, api), state in states(lab).items() if who == ["10.0.0.7"] and api != "Metadata"}
     unknown = again == "unseen" and not worked and not captured
     assert found == ({"not captured"} if unknown else {"working"} if again or captured else {"elsewhere"})
+
+
+def polls(lab, lasts, wait_s=30):
+    """Long polls one after the other at two brokers, beside heartbeats; a capture of so many seconds."""
+    lab.metadata(0)
+    beats = lab.talk(B1, "app", "10.0.0.7")
+    for at in range(1, lasts, 3):
+        beats.ask(at, "Heartbeat", 4, {}, {"errorCode": 0})
+    pending = []
+    for server in (B1, B2):
+        talk = lab.talk(server, "app", "10.0.0.7")
+        for at in range(2, lasts, wait_s):
+            asked = {"maxWaitMs": wait_s * 1000, "sessionEpoch": -1, "replicaId": -1}
+            if at + wait_s - 1 <= lasts:
+                rows = [{"topicId": ID_1, "partitions": [{"partitionIndex": 0, "errorCode": 0}]}]
+                talk.ask(at, "Fetch", 13, asked, {"responses": rows}, answered_in=wait_s - 1)
+            else:
+                talk.ask(at, "Fetch", 13, asked, outcome=PENDING)
+                pending.append((talk, at))
+    lab.until = lasts
+    return pending
+
+
+@FEW
+@given(lasts=st.integers(3, 150), late_s=st.integers(0, 90), closes=st.booleans())
+def test_what_is_in_flight_at_the_end_counts_for_neither(lasts, late_s, closes):
+    """Open for no longer than it may be (max_wait_ms, and 5 s): nothing lacks. For longer, it is not known why."""
+    lab = Lab()
+    pending = polls(lab, lasts)
+    for talk, _ in pending:
+        talk.last_packet = lasts + late_s
+        talk.facts |= {"over": True} if closes else {}
+    lab.until = lasts + late_s
+    (row,) = (row for row in lab.judge()["activities"].values() if row["api"] == "Fetch")
+    long = [at for _, at in pending if lasts + late_s - at >= 30 + 5]
+    assert (row["in_flight"], row["unknown"]) == (len(pending) - len(long), len(long))
+    assert row["in_flight"] + row["unknown"] + row["granted"] == row["requests"]
+    assert row["state"] == ("not captured" if long and not row["granted"] else "working")

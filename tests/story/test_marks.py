@@ -103,6 +103,8 @@ def test_a_client_most_of_whose_work_was_not_seen_is_not_known_to_work(granted, 
     fetches = replace(activity("Fetch", "reads", granted, 0), requests=granted + unknown, unknown=unknown)
     (one,) = with_states((app,), (beats, fetches), (), ())
     assert one.work == expected
+    (one,) = with_states((app,), (beats, replace(fetches, in_flight=unknown, unknown=0)), (), ())
+    assert one.work == ClientState("working", None, ""), "what is in flight lacks nothing"
 
 
 def test_states_are_listed_worst_first():
@@ -170,7 +172,7 @@ def activity(api, step, granted, rejected):
     return Activity(
         cluster="C", client_id="app-0", address="127.0.0.1", api=api, step=step, state="working", since_ns=None,
         until_ns=None, requests=granted + rejected, granted=granted, late=0, unasked=0, rejected=rejected, closed=0,
-        given_up=0, unknown=0, errors=(), first_ns=7, last_ns=9,
+        given_up=0, in_flight=0, unknown=0, errors=(), first_ns=7, last_ns=9,
     )  # fmt: skip
 
 
@@ -344,7 +346,7 @@ def test_a_node_that_is_stalled_takes_the_tick_and_is_no_client():
     node = Activity(
         cluster="C", client_id="2", address="10.0.0.2", api="CreateTopics", step="administration", state="stalled",
         since_ns=1, until_ns=None, requests=9, granted=0, late=0, unasked=0, rejected=9, closed=0, given_up=0,
-        unknown=0,
+        in_flight=0, unknown=0,
         errors=("INVALID_REPLICATION_FACTOR",), first_ns=1, last_ns=2,
     )  # fmt: skip
     work = marks_of(replace(result("working", "working"), activities=(node,))).work

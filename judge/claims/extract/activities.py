@@ -1,7 +1,7 @@
 """Claims about what came of each request: the ledger of who gets work done, by client, server and API.
 
 Every request is counted in one claim, exactly once: granted, granted late, rejected by an error code, closed by the
-server, given up, sent without asking for a response, or with an unknown outcome.
+server, given up, sent without asking for a response, in flight at the end, or with an unknown outcome.
 
 Rule: nothing is judged here. A response grants if any part of it does; else its code is the first error in it. A step
 is no goal: an answer to SaslAuthenticate before the last round neither grants nor rejects. Only a connection that was
@@ -17,8 +17,10 @@ import numpy as np
 from wirecheck.decode.api_names import key_of
 from wirecheck.decode.connection.exchanges import (
     ANSWERED,
+    CLOSED_BY_CLIENT,
     CLOSED_BY_SERVER,
     NO_RESPONSE_DUE,
+    PENDING,
     RESPONSE_UNSEEN,
 )
 from wirecheck.decode.message import Status
@@ -26,10 +28,11 @@ from wirecheck.decode.request_waits import OVERDUE_NS, answerable_ns, given_up, 
 from wirecheck.decode.sasl_name import sasl_name
 from wirecheck.judge.claims.batch import Batch, key_of_messages
 from wirecheck.judge.claims.claim import Claim
-from wirecheck.judge.claims.extract.wire_format import allowed_ns
+from wirecheck.judge.claims.extract.wire_format import allowed_ns, due_ns
 from wirecheck.judge.claims.outcomes import (
     CLOSED,
     GIVEN_UP,
+    IN_FLIGHT,
     LATE,
     OPEN,
     SLOT_NS,
@@ -69,6 +72,7 @@ def claims(batch: Batch) -> Iterator[Rows]:
         outcome = np.full(len(rows), OPEN, np.int64)
         for ending, code in OUTCOME.items():
             outcome[exchanges.outcome[rows] == ending] = code
+        outcome[in_flight(batch, rows)] = IN_FLIGHT
         answered = exchanges.outcome[rows] == ANSWERED
         response = exchanges.response[rows]
         outcome[answered] = batch.once(codes)[response[answered]]
@@ -77,6 +81,17 @@ def claims(batch: Batch) -> Iterator[Rows]:
         named = Column(number.astype(np.int64).ravel(), [outcome_name(code) for code in unique.tolist()])
         yield batch.states("activity", ["@who", "@api", named], message, error=outcome)
     yield from writes_that_wait(batch, waited)
+
+
+def in_flight(batch: Batch, rows: Ints) -> Ints:
+    """Those without a response, and without a lack of bytes, whose connection ended, or was seen last, before they
+    waited: a long poll, say, as a short capture ends.
+    """
+    exchanges = batch.exchanges
+    pending = np.flatnonzero(np.isin(exchanges.outcome[rows], (PENDING, CLOSED_BY_CLIENT)))
+    message = exchanges.request[rows[pending]]
+    found: Ints = pending[until_ns(exchanges, rows[pending]) < due_ns(batch, message) + OVERDUE_NS]
+    return found
 
 
 def codes(batch: Batch) -> Ints:
