@@ -117,17 +117,19 @@ def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path
     "--buckets",
     type=click.IntRange(1, 256),
     default=8,
-    show_default=True,
+    hidden=True,
     help="Number of partitions of the connections.",
 )
 @options.principals
 @options.expect
-@click.option("--judge", multiple=True, metavar="NAME=N", help="Set a grace period or threshold of the checks.")
+@click.option(
+    "--judge", multiple=True, hidden=True, metavar="NAME=N", help="Set a grace period or threshold of the checks.",
+)  # fmt: skip
 @click.option(
     "--tables", type=click.Choice(("parquet", "delta")),
     help="Format of the result tables.  [default: parquet on disk, delta on object stores]",
 )  # fmt: skip
-@click.option("--exchanges", is_flag=True, help="Also write one row per exchange.")
+@click.option("--exchanges", is_flag=True, hidden=True, help="Also write one row per exchange.")
 @click.option(
     "--config", type=options.PATH, is_eager=True, expose_value=False, callback=from_file, metavar="FILE.toml",
     help="Read settings with the names of these options; options override the file.",

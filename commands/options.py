@@ -166,7 +166,7 @@ engine = click.option(
     envvar="WIRECHECK_ENGINE",
     type=click.Choice(ENGINES),
     default="auto",
-    show_default=True,
+    hidden=True,
     help="Check with Spark, or in this process (local). auto is local: it is faster at every size that was measured.",
 )
 ports = click.option(

@@ -165,7 +165,9 @@ def test_help_fits_80_columns_and_names_every_option_once_in_a_section(run, comm
     parameters = main.get_command(None, command).params
     heads = [number for number, line in enumerate(lines) if line.endswith(":") and not line.startswith(" ")]
     listed = [line.split()[0].rstrip(",") for line in lines[heads[0] :] if re.match("  -(?!h,|-help)", line)]
-    names = [parameter.opts[0] for parameter in parameters if parameter.param_type_name == "option"]
-    assert sorted(listed) == sorted(names)
+    options = [parameter for parameter in parameters if parameter.param_type_name == "option"]
+    assert sorted(listed) == sorted(one.opts[0] for one in options if not one.hidden)
+    pages = "".join((ROOT / "docs" / page).read_text() for page in ("monitor-reference.md", "how-it-works.md"))
+    assert [one.opts[0] for one in options if one.hidden and not re.search(rf"`{one.opts[0]}[ `]", pages)] == []
     sections = {lines[number] for number in heads}
     assert sections == {"Options:"} or sections >= {"Input:", "Output:"}
