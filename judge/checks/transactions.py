@@ -95,7 +95,11 @@ def waits_for_open_transaction(subject: Subject, group: Group, context: CheckCon
         held = [
             stand
             for stand, writer, limit in zip(longest, gone.values(), limits.values(), strict=True)
-            if stand.seconds >= patience_s(writer, limit, settings)
+            if stand.seconds >= settings.open_transaction_s
+            or (
+                stand.seconds >= patience_s(writer, limit, settings)
+                and (writer is not None or may_hold(bound, topic_id, stand, group, context))
+            )
         ]
         if not held:
             continue
@@ -232,6 +236,20 @@ def limit_s(name: str | None, topic_id: str | None, stand: Stand, group: Group, 
         return longest
     context.watch()
     return min(longest, max(limits[one] for one in writers) // 1000 + ABORTS_S)
+
+
+def may_hold(name: str | None, topic_id: str | None, stand: Stand, group: Group, context: CheckContext) -> bool:
+    """Whether a producer that was seen to write may hold the reader back: it ended no transaction meanwhile, but as the
+    reader went on. A transaction that its coordinator has lost is open all the same, for as long as any.
+    """
+    context.watch()
+    done = context.by("transactional_id", "transaction_done", group, "server")
+    for writer in {one["transactional_id"] for one in written_by(name, topic_id, stand, group, context)}:
+        runs = [run for one in done.get((writer,), ()) for run in one.outcomes.runs()]
+        times = [at_ns for run in runs for at_ns in (run.first_ns, run.last_ns)]
+        if not any(stand.from_ns + SLOT_NS <= at_ns <= stand.to_ns - SLOT_NS for at_ns in times):
+            return True
+    return False
 
 
 def stands(claims: list[Claim]) -> Iterator[Stand]:

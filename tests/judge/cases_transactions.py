@@ -154,6 +154,12 @@ def fet008_near_miss__its_coordinator_may_abort_it_yet(lab):
     granted_a_minute(lab, 90)
 
 
+def fet008_near_miss__the_producer_that_was_granted_it_ends_its_own(lab):
+    """The open transaction is of another producer, which began before the capture and may take ten minutes."""
+    granted_a_minute(lab, 110)
+    writes_in_transaction(lab, 30, "tx-1", ends=31)
+
+
 def fet008_fires__one_of_its_producers_was_not_seen_to_begin(lab):
     lab.metadata(0, [("orders", ID_1)])
     writes_in_transaction(lab, 0.2, "tx-1", 60)
