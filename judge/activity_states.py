@@ -81,8 +81,6 @@ ADMINISTRATION = "administration"
 STEP_OF = {api: step for step, apis in STEPS.items() for api in apis}
 UNKNOWN = frozenset({OPEN, UNSEEN, UNREADABLE, STEP, IN_FLIGHT})
 """Outcomes that say nothing."""
-LOSSES = frozenset(api for step in ("transactions", "reads", "writes", "commits") for api in STEPS[step])
-"""What a client loses if it is rejected; the rest is asked again, or is a question about what may be denied."""
 
 
 @dataclass(frozen=True)
@@ -383,7 +381,7 @@ def worst(
         return STALLED, longest_of(stalled)
     unruly = [code for code in outcomes.codes() if is_bad(code) and not_rejection(api, outcome_name(code)) is None]
     if api in STEP_OF and unruly:
-        part = refused_in_part(with_unknown(outcomes, unruly, ()), unruly, settings, is_loss=api in LOSSES)
+        part = refused_in_part(with_unknown(outcomes, unruly, ()), unruly, settings, STEP_OF[api])
         if part is not None:
             return IN_PART, part
     return (FAILING, longest_of(failing)) if failing else (WORKING, None)

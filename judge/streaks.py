@@ -30,6 +30,13 @@ SENT_ELSEWHERE = frozenset({5, 6, 14, 15, 16, 74, 75})
 """Another broker leads the partition or coordinates the group by now, or soon."""
 RETRY_NS = 30 * SECOND_NS
 """Clients that gave up connect again within 20 s, whatever library they use (reconnect.backoff.max.ms)."""
+WRITING = frozenset({"writes", "transactions"})
+LOSING = frozenset({*WRITING, "reads", "commits"})
+"""What a client loses if it is rejected; the rest is asked again, or is a question about what may be denied."""
+LOSES_NOTHING = frozenset({46, 59})
+"""DUPLICATE_SEQUENCE_NUMBER: the log has the records. UNKNOWN_PRODUCER_ID: it has none of the producer's any more;
+libraries begin a new sequence and send them again (KIP-360).
+"""
 IN_A_RHYTHM = 4
 """So many losses, each after a success, are no accident."""
 COMES_BACK = 5
@@ -87,14 +94,13 @@ def stuck(outcomes: Outcomes, bad: Collection[int], context: CheckContext) -> St
     return longest_of([*long, *fast])
 
 
-def refused_in_part(
-    outcomes: Outcomes, bad: Collection[int], settings: Settings, *, is_loss: bool = False
-) -> Streak | None:
+def refused_in_part(outcomes: Outcomes, bad: Collection[int], settings: Settings, step: str = "") -> Streak | None:
     """The longest time in which errors were a good part of a client's answers, whatever succeeded between: at least one
     in `partly_one_in` in each window of three slots, so often and so long as a streak that makes it stuck.
-    `is_loss`: each error loses work, so that who seldom asks is judged by its own pace.
+    `step`: in LOSING each error loses work, so that who seldom asks is judged by its own pace; in WRITING it is not
+    read again, or part of what is committed next.
     """
-    pause_ns = longest_pause_ns(outcomes, bad) if is_loss else ASKS_AGAIN_NS
+    pause_ns = longest_pause_ns(outcomes, bad) if step in LOSING else ASKS_AGAIN_NS
     slots = max(WINDOW, 2 * pause_ns // SLOT_NS if pause_ns > ASKS_AGAIN_NS else 0)
     errors = of_errors(outcomes, bad, None)
     good = {slot: one.count for slot, one in of_successes(outcomes, None).items()}
@@ -111,23 +117,25 @@ def refused_in_part(
             parts[-1].append(one)
     every = (reduce(Streak.joined, part) for part in parts if part)
     last_ns = max((run.last_ns for run in outcomes.runs({SUCCESS})), default=0)
-    long = (one for one in every if one.is_long(settings) or (is_loss and loses_often(one, outcomes, settings)))
+    long = (one for one in every if one.is_long(settings) or is_loss(one, outcomes, step, settings))
     return longest_of(replace(one, ended=one.last_ns < last_ns) for one in long)
 
 
-def loses_often(one: Streak, outcomes: Outcomes, settings: Settings) -> bool:
+def is_loss(one: Streak, outcomes: Outcomes, step: str, settings: Settings) -> bool:
     """Fewer errors than make a client stuck, over twice the time, and no restart explains them: so many, or half of all
-    that it asked meanwhile, each after a success.
+    that a client writes.
     """
-    often = one.count >= settings.stalled_requests or loses_half(one, outcomes)
-    return often and one.seconds >= 2 * settings.stuck_s and OF_A_RESTART.isdisjoint(one.errors)
+    if step not in LOSING or one.seconds < 2 * settings.stuck_s or not OF_A_RESTART.isdisjoint(one.errors):
+        return False
+    return one.count >= settings.stalled_requests or (step in WRITING and loses_half(one, outcomes))
 
 
 def loses_half(one: Streak, outcomes: Outcomes) -> bool:
-    """Whether a client that seldom asks loses at least half, in a rhythm: more often than three times."""
+    """Whether a client that seldom writes loses at least half, in a rhythm: more often than three times."""
     times = [each for each in streaks(outcomes, one.errors) if one.first_ns <= each.first_ns <= one.last_ns]
     granted = [run for run in outcomes.runs({SUCCESS}) if one.first_ns <= run.last_ns and run.first_ns <= one.last_ns]
-    return len(times) >= IN_A_RHYTHM and sum(run.count for run in granted) <= one.count
+    often = len(times) >= IN_A_RHYTHM and LOSES_NOTHING.isdisjoint(one.errors)
+    return often and sum(run.count for run in granted) <= one.count
 
 
 def longest_pause_ns(outcomes: Outcomes, bad: Collection[int]) -> int:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from wirecheck.client_ids import is_internal, is_of_node
 from wirecheck.decode import schemas
-from wirecheck.judge.activity_states import LOSSES, STALLED, Activity, activities
+from wirecheck.judge.activity_states import STALLED, STEP_OF, Activity, activities
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.outages import (
     COORDINATOR_NOT_AVAILABLE,
@@ -719,7 +719,7 @@ def worst(claim: Claim, context: CheckContext) -> tuple[str, Streak] | None:
     if most is None:  # all of them among successes
         return None
     settings = context.settings
-    if (part := refused_in_part(outcomes, bad, settings, is_loss=claim["api"] in LOSSES)) is not None:
+    if (part := refused_in_part(outcomes, bad, settings, STEP_OF.get(claim["api"], ""))) is not None:
         return HURT, part
     never = not claim.succeeded and most.count >= settings.never_answers and most.seconds >= settings.never_s
     return (HURT if never or most.seconds >= settings.client_grace_s else BRIEFLY), most

@@ -537,6 +537,27 @@ def cli006_near_miss__each_write_after_a_pause_finds_a_new_leader(lab):
     writes_after_a_pause(lab, 6)
 
 
+def cli006_near_miss__each_write_after_a_pause_is_in_the_log(lab):
+    """DUPLICATE_SEQUENCE_NUMBER: libraries take it for written."""
+    writes_after_a_pause(lab, 46)
+
+
+def cli006_near_miss__the_log_has_none_of_a_producers_records_after_a_pause(lab):
+    """UNKNOWN_PRODUCER_ID of brokers before KIP-360: retention took them, and the producer begins a new sequence."""
+    writes_after_a_pause(lab, 59)
+
+
+def cli006_near_miss__reads_from_the_start_each_time(lab):
+    """A batch reader asks for offset 0, which retention took, and then for what is left."""
+    talk = connected(lab)
+    for at in range(0, 100, 25):
+        for later, error in enumerate((1, 0)):
+            row = {"partitionIndex": 0, "errorCode": error, "highWatermark": 10, "logStartOffset": 5, "records": None}
+            asked = {"replicaId": -1, "topics": [{"topic": "songs", "partitions": [{"partition": 0}]}]}
+            talk.ask(at + later, "Fetch", 12, asked, {"responses": [{"topic": "songs", "partitions": [row]}]})
+    lab.until = 100
+
+
 def writes_after_a_pause(lab, error, every=25):
     talk = connected(lab)
     for at in range(0, 4 * every, every):
