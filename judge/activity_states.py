@@ -6,7 +6,7 @@ States, worst first:
 - failing: its last requests were not granted, and they are too few, or too close, to call it stalled.
 - elsewhere: its last response sent it to another broker, of those that were not captured, and it asked nothing since.
 - not captured: nothing that it asked has a known outcome, but for being sent to another broker before; requests in
-  flight as the capture ends are no lack.
+  flight as the capture ends are no lack, unless a client ends its connections before each answer for long.
 - working: what it asked for was granted, or too little was rejected to say otherwise.
 
 Rule: every API counts. `not_rejections.tsv` has the errors that are part of the protocol: they count if nothing behind
@@ -160,6 +160,7 @@ def activities(
     for claim in claims:
         by_api.setdefault(claim["api"], []).append(claim)
     outcomes = {api: found[0].outcomes if len(found) == 1 else together(found) for api, found in by_api.items()}
+    outcomes |= {api: left_open(each) for api, each in outcomes.items() if never_waits(api, each, settings)}
 
     def granted_by(apis: Collection[str]) -> list[Run]:
         return [run for api in apis if api in outcomes for run in outcomes[api].runs({SUCCESS})]
@@ -396,6 +397,32 @@ def by_protocol(api: str, outcomes: Outcomes) -> Iterator[tuple[frozenset[str], 
             by = rule.works_on_by | {api} if rule and rule.works_on_by else frozenset[str]()
             found.setdefault(by, []).append(code)
     yield from found.items()
+
+
+def never_waits(api: str, outcomes: Outcomes, settings: Settings) -> bool:
+    """Whether requests were in flight as connections ended, again and again, and none was answered meanwhile: no end of
+    a capture explains that, and their client gets nothing. Who leaves its group needs no answer.
+    """
+    if IN_FLIGHT not in outcomes or api not in STEP_OF or api == LEAVE:
+        return False
+    ended, answered = outcomes.runs({IN_FLIGHT}), outcomes.runs(outcomes.codes() - UNKNOWN)
+    first_ns, last_ns = min(run.first_ns for run in ended), max(run.last_ns for run in ended)
+    often = sum(run.count for run in ended) >= settings.stalled_requests
+    long = last_ns - first_ns >= settings.stuck_s * SECOND_NS
+    return often and long and not any(run.first_ns <= last_ns and first_ns <= run.last_ns for run in answered)
+
+
+LEAVE = "LeaveGroup"
+
+
+def left_open(outcomes: Outcomes) -> Outcomes:
+    """The same, but those in flight are open: it is not known what would have come of them."""
+    found = Outcomes()
+    for code in outcomes.codes():
+        for slot, parts in outcomes.of(code).items():
+            for part, run in parts.items():
+                found.add(OPEN if code == IN_FLIGHT else code, slot, part, Run(run.count, run.first_ns, run.last_ns))
+    return found
 
 
 def with_unknown(outcomes: Outcomes, errors: Collection[int], granted: Iterable[Run]) -> Outcomes:

@@ -302,7 +302,9 @@ class Activity(Lasting):
     in_flight: int
     """Open when the capture or the connection ended, for no longer than they may be."""
     unknown: int
-    """Open for longer at the end, or with a response that was not captured or not decoded."""
+    """Open for longer at the end, or each time that its client closed; or with a response that was not captured or not
+    decoded.
+    """
     errors: tuple[str, ...]
     """Kafka's names of the errors that make the state, NO_RESPONSE or CLOSED_WITHOUT_RESPONSE; where nothing was
     granted, all by which requests were rejected.

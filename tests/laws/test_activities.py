@@ -11,7 +11,7 @@ from tests.depth import DEEP
 from tests.judge.cases_progress import fetches
 from tests.judge.lab import B1, B2, B3, ID_1, Lab, exchanged, ns, open_rows
 from tests.laws.test_judge import absurd
-from wirecheck.decode.connection.exchanges import PENDING, RESPONSE_UNSEEN
+from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, PENDING, RESPONSE_UNSEEN
 from wirecheck.decode.connection.framing.recognise import hash_of_client
 from wirecheck.decode.message import decode
 from wirecheck.judge.claims.extract.extraction import claims
@@ -503,3 +503,23 @@ def test_what_is_in_flight_at_the_end_counts_for_neither(lasts, late_s, closes):
     assert (row["in_flight"], row["unknown"]) == (len(pending) - len(long), len(long))
     assert row["in_flight"] + row["unknown"] + row["granted"] == row["requests"]
     assert row["state"] == ("not captured" if long and not row["granted"] else "working")
+
+
+@FEW
+@given(times=st.integers(1, 12), every=st.integers(3, 20), answered=st.integers(0, 11), api=st.sampled_from(APIS))
+def test_who_closes_before_each_answer_gets_nothing(times, every, answered, api):
+    """Each time after a second, in which no library waits in vain: one answer meanwhile, and it works."""
+    lab = Lab()
+    lab.metadata(0)
+    for number in range(times):
+        at = 1 + number * every
+        talk = lab.talk(B1, "app", "10.0.0.7", over=True, closed_by="client-fin", close_ns=ns(at + 1), responses=1)
+        if number == answered:
+            talk.ask(at, *api, {}, {"errorCode": 0})
+        talk.ask(at + 0.1, *api, {}, outcome=CLOSED_BY_CLIENT)
+        talk.last_packet = at + 1
+    lab.until = times * every + 60
+    (row,) = (row for row in lab.judge()["activities"].values() if row["api"] == api[0])
+    long = times >= 5 and (times - 1) * every >= 30 and not 0 < answered < times
+    assert (row["in_flight"], row["unknown"]) == ((0, times) if long else (times, 0))
+    assert row["state"] == ("not captured" if long and answered else "working")
