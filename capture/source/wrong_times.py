@@ -106,17 +106,20 @@ class _Senders:
     def _is_in_place(self, at: int, run: Run) -> bool | None:
         """None: nothing shows it."""
         of_sender = self.places[self.senders[at]]
-        before = of_sender[: bisect_left(of_sender, run.begin)][-1:]
-        behind = of_sender[bisect_left(of_sender, run.end) :][:1]
-        if any(self._goes_back(one, at) for one in before) or any(self._goes_back(at, one) for one in behind):
+        before, behind = bisect_left(of_sender, run.begin), bisect_left(of_sender, run.end)
+        if before and self._goes_back(of_sender[before - 1], at):
+            return False
+        if behind < len(of_sender) and self._goes_back(at, of_sender[behind]):
             return False
         now_ns = int(self.times[at])
         if run.begin and now_ns < self.times[run.begin - 1]:
-            others = [one for one in self._near(of_sender, run.begin - ROWS, run.begin) if self.times[one] > now_ns]
-            is_wrong = bool(others) and self._goes_back(at, others[0])
+            near = self._near(of_sender, run.begin - ROWS, run.begin)
+            other = next((of_sender[one] for one in near if self.times[of_sender[one]] > now_ns), None)
+            is_wrong = other is not None and self._goes_back(at, other)
         else:
-            others = [one for one in self._near(of_sender, run.end, run.end + ROWS) if self.times[one] < now_ns]
-            is_wrong = bool(others) and self._goes_back(others[-1], at)
+            near = self._near(of_sender, run.end, run.end + ROWS)
+            other = next((of_sender[one] for one in reversed(near) if self.times[of_sender[one]] < now_ns), None)
+            is_wrong = other is not None and self._goes_back(other, at)
         if is_wrong or (self._has_others(at, run) and self._distance_ns(at, run) > FAR_NS):
             return True
         return None
@@ -125,11 +128,12 @@ class _Senders:
         """Whether other rows of the connection are near it."""
         sender = self.senders[at]
         both = (self.places.get(one, []) for one in (sender, sender[2:] + sender[:2]))
-        return any(one for of in both for one in self._near(of, run.begin - ROWS, run.end + ROWS) if one != at)
+        return sum(len(self._near(of, run.begin - ROWS, run.end + ROWS)) for of in both) > 1  # the row is one of them
 
     @staticmethod
-    def _near(places: list[int], begin: int, end: int) -> list[int]:
-        return places[bisect_left(places, begin) : bisect_left(places, end)]
+    def _near(places: list[int], begin: int, end: int) -> range:
+        """Which of these places are between two."""
+        return range(bisect_left(places, begin), bisect_left(places, end))
 
     def _distance_ns(self, at: int, run: Run) -> int:
         near = self.times[run.begin - 1] if run.begin else self.times[run.end]
