@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from py4j.protocol import Py4JError, Py4JNetworkError
+from pyspark.accumulators import AccumulatorTCPServer, AccumulatorUnixServer
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -120,8 +121,7 @@ def inherited_by_java(log: Path | None) -> Iterator[None]:
     if log is None:
         yield
         return
-    for name in ("py4j", "pyspark", "SQLQueryContextLogger", "DataFrameQueryContextLogger"):
-        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    quiet_libraries()
     sys.stdout.flush()
     sys.stderr.flush()
     before = [os.dup(handle) for handle in (1, 2)]
@@ -134,6 +134,25 @@ def inherited_by_java(log: Path | None) -> Iterator[None]:
         for handle, saved in zip((1, 2), before, strict=True):
             os.dup2(saved, handle)
             os.close(saved)
+
+
+def quiet_libraries() -> None:
+    """Of a Java that ends, py4j and PySpark print a traceback for each call and connection; we say in one line what
+    ended.
+    """
+    for name in ("py4j", "pyspark", "SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    logging.getLogger().addFilter(is_not_of_py4j)  # GatewayClient.send_command logs to the root
+    for server in (AccumulatorTCPServer, AccumulatorUnixServer):
+        setattr(server, "handle_error", say_nothing)  # noqa: B010 - a method of socketserver's, for one of PySpark's
+
+
+def is_not_of_py4j(record: logging.LogRecord) -> bool:
+    return Path(record.pathname).parent.name != "py4j"
+
+
+def say_nothing(*_of_socketserver: object) -> None:
+    """In place of `socketserver.BaseServer.handle_error`, which prints a traceback."""
 
 
 JAVA_ENDED = (

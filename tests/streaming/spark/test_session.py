@@ -37,6 +37,38 @@ def test_what_is_started_meanwhile_writes_to_the_log_and_nobody_else(tmp_path, c
     assert capfd.readouterr() == ("out\n", "mine\nerr\n")
 
 
+GONE_IN_A_CALL = """
+import logging, pathlib, socket, sys, threading
+from py4j.java_gateway import GatewayClient
+from pyspark.accumulators import _start_update_server
+from wirecheck.streaming.spark.session import quiet_libraries
+
+def one_that_hangs_up(server):
+    while True:
+        server.accept()[0].close()
+
+if sys.argv[1] == "quiet":
+    quiet_libraries()
+java = socket.create_server(("127.0.0.1", 0))
+threading.Thread(target=one_that_hangs_up, args=(java,), daemon=True).start()
+print(GatewayClient(port=java.getsockname()[1]).send_command("x\\n", retry=False))
+updates = _start_update_server("token", False)
+with socket.create_connection(updates.server_address) as java:
+    java.shutdown(socket.SHUT_WR)
+    assert not java.recv(1)
+logging.error("ours")
+"""
+
+
+@pytest.mark.parametrize(("how", "tracebacks"), [("loud", True), ("quiet", False)])
+def test_a_java_that_ends_in_a_call_leaves_no_traceback_of_a_library(how, tracebacks):
+    ran = subprocess.run([sys.executable, "-c", GONE_IN_A_CALL, how], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "x", "py4j's word for an error"
+    assert "ours" in ran.stderr
+    said = {name: name in ran.stderr for name in ("Traceback", "Exception while sending command", "AccumulatorServer")}
+    assert said == dict.fromkeys(said, tracebacks)
+
+
 def test_javas_last_line_is_not_what_its_script_makes_of_it(tmp_path):
     (tmp_path / "log").write_text("Error: no memory\n/x/spark-class: line 97: CMD: bad array subscript\n\n")
     assert (last_line(tmp_path / "log"), last_line(tmp_path / "none")) == ("Error: no memory", "")
