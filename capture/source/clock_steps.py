@@ -277,7 +277,8 @@ class Clock:
         self.redated += sum(max(min(run.end, end) - run.begin, 0) for run in runs)
         if (ts_ns != raw).any():
             rows = _with_times(rows, ts_ns)
-        done = Batch(rows.slice(0, end), clock[1 : end + 1], batch.interfaces)
+        numbers = None if batch.interfaces is None else batch.interfaces[:end]
+        done = Batch(rows.slice(0, end), clock[1 : end + 1], numbers)
         self._keep(done, int(clock[end]))
         return Batch(done.rows, done.clock), rest
 
