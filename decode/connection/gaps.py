@@ -163,7 +163,8 @@ def close_holes(shared: Shared, connection: Connection, direction: Direction, no
         reopen(connection, direction, gap.late.end, now)
     wait_no_more(connection, direction, now, shared.limits.half_slack_ns)
     end = direction.reach()
-    if direction.less_ns <= direction.alleged_ns + REORDERED_NS:  # acknowledgements do not go back
+    two_clocks = connection.second_agent >= 0
+    if two_clocks or direction.less_ns <= direction.alleged_ns + REORDERED_NS:  # acknowledgements do not go back
         end = max(end, direction.acknowledged)
     if connection.closed_by == BY_RST + direction.side:
         end = max(end, direction.reset)

@@ -405,7 +405,8 @@ def _on_segment(shared: Shared, connection: Connection) -> None:
         direction.receive(frame, seq, 2 if by_second else 1, shared.patient(connection))
     elif flags & (RST | FIN) == 0:
         direction.went_on(seq, ts_ns)
-        if direction.fin != UNSET and direction.is_open_at(direction.offset_of(seq), ts_ns):
+        one_clock = connection.second_agent < 0
+        if one_clock and direction.fin != UNSET and direction.is_open_at(direction.offset_of(seq), ts_ns):
             _take_fin_back(connection, direction)
     _on_ending(shared, connection, direction, seq, resets)
     if direction.has_hole():
