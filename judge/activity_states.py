@@ -417,11 +417,16 @@ LEAVE = "LeaveGroup"
 
 def left_open(outcomes: Outcomes) -> Outcomes:
     """The same, but those in flight are open: it is not known what would have come of them."""
+    return recoded(outcomes, {code: OPEN if code == IN_FLIGHT else code for code in outcomes.codes()})
+
+
+def recoded(outcomes: Outcomes, codes: Mapping[int, int]) -> Outcomes:
+    """Those with these codes, each with another code."""
     found = Outcomes()
-    for code in outcomes.codes():
-        for slot, parts in outcomes.of(code).items():
+    for before, code in codes.items():
+        for slot, parts in outcomes.of(before).items():
             for part, run in parts.items():
-                found.add(OPEN if code == IN_FLIGHT else code, slot, part, Run(run.count, run.first_ns, run.last_ns))
+                found.add(code, slot, part, Run(run.count, run.first_ns, run.last_ns))
     return found
 
 
@@ -432,14 +437,8 @@ def with_unknown(outcomes: Outcomes, errors: Collection[int], granted: Iterable[
     failed = sum(run.count for run in outcomes.runs(errors))
     unseen = sum(run.count for run in outcomes.runs({UNSEEN}))
     good = {SUCCESS, LATE, UNASKED, UNREADABLE, *([UNSEEN] if unseen * UNSEEN_ONE_IN >= failed else [])}
-    found = Outcomes()
-    for code in outcomes.codes():
-        if code in good or code in errors:
-            for slot, parts in outcomes.of(code).items():
-                for part, run in parts.items():
-                    found.add(
-                        code if code in errors else SUCCESS, slot, part, Run(run.count, run.first_ns, run.last_ns)
-                    )
+    known = outcomes.codes() & {*good, *errors}
+    found = recoded(outcomes, {code: code if code in errors else SUCCESS for code in known})
     for run in granted:
         found.add_run(SUCCESS, run)
     return found

@@ -40,7 +40,7 @@ EXEMPT = {"ApiVersions"}
 PRODUCE = "Produce"
 AT_ONCE_NS = 1_000_000_000
 """A broker closes within milliseconds of a write with acks=0 that it rejects."""
-IN_FLIGHT = 5
+MOST_IN_FLIGHT = 5
 """So many writes a client sends before it notices (max.in.flight.requests.per.connection)."""
 BRIEF_NS = 5_000_000_000
 """librdkafka sends more with acks=0, as it waits for nothing. A connection that a busy broker closes lasts so long."""
@@ -91,7 +91,7 @@ def closed_after(connection: Claim, requests: Iterable[Claim]) -> Iterator[Claim
     peak = {"soonest": -late_ns, "latest": late_ns, "by_client": int(not by_server)}
     writes = sum(count for word, count in last.tally.items() if word.startswith(f"{PRODUCE}:"))
     is_brief = facts["close_ns"] - connection.first.ts_ns <= BRIEF_NS
-    tally = {"at_once": int(by_server and (is_brief or (late_ns <= AT_ONCE_NS and writes <= IN_FLIGHT)))}
+    tally = {"at_once": int(by_server and (is_brief or (late_ns <= AT_ONCE_NS and writes <= MOST_IN_FLIGHT)))}
     yield Claim("closed_after", key, last.last, peak=peak, tally=tally)
 
 

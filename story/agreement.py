@@ -2,7 +2,7 @@
 
 Knows: which findings are about which row. Does not know how a finding is made, or where rows come from.
 Rule: a finding that contradicts something is in at least one row, or among the others. So the worst of these is the
-mark of IDs and versions, and never anything else.
+mark of IDs and versions; where nothing contradicts and most messages were not decoded, that is not known.
 """
 
 from collections import defaultdict
@@ -60,12 +60,6 @@ class AgreementTable:
                 found = by_server.setdefault((one.cluster, one.server, one.release), [])
                 found += [one.difference] if one.difference else []
         return [ServerRelease(*which, tuple(found)) for which, found in by_server.items()]
-
-    @property
-    def worst(self) -> MarkKind:
-        """Of all rows and the others."""
-        rows = [row.mark for _, row in (*self.topics, *self.apis)]
-        return min([*rows, *map(mark_of, self.others)], key=WORST.index, default="clear")
 
 
 def mark_of(finding: Finding) -> MarkKind:

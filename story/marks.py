@@ -220,8 +220,8 @@ def only_looked(one: Activity, gone: Collection[Key]) -> bool:
 
 
 def never_granted(key: Key, every: Iterable[Activity], gone: Collection[Key]) -> Iterator[tuple[Key, ClientState]]:
-    """Few rejections are no failure, but a client that has nothing else does not work. Who is told which versions there
-    are asks for these next, perhaps at a broker that was not captured.
+    """Few rejections are no failure, but a client that has nothing else does not work. Who is answered which versions
+    there are asks for these next, perhaps at a broker that was not captured.
     """
     known = (one for one in every if one.is_work and one.state != NOT_CAPTURED and not only_looked(one, gone))
     rejected = [one for one in known if not one.granted and (one.rejected or one.closed or one.given_up)]

@@ -32,7 +32,7 @@ _BAD_LENGTH: Final = 2
 STEPS_BACK: Final = 10  # a survey ends before a packet that is so much older than the newest before it
 JUMPS: Final = 11  # or so much newer
 LONE: Final = 4  # so few packets may have a time of their own
-FAR_NS: Final = 1_000_000_000  # which is further from the others' than packets come late
+LATE_NS: Final = 1_000_000_000  # packets come late by less
 
 
 def read32(data: bytes, at: i64, big: bool) -> i64:
@@ -60,7 +60,7 @@ class Survey:
 
     def is_away(self, position: i64, packets: i64, ts_ns: i64) -> bool:
         """Whether a packet of another time may be one of few: then the walk goes on behind it."""
-        is_late = self.newest_ns - FAR_NS <= ts_ns < self.newest_ns
+        is_late = self.newest_ns - LATE_NS <= ts_ns < self.newest_ns
         if is_late:
             self.come_back()
         if self.away == 0:

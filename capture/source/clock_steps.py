@@ -19,7 +19,7 @@ import pyarrow as pa
 from wirecheck.capture import frames
 from wirecheck.capture.source import wrong_times
 from wirecheck.capture.source.pcap import STEP_NS, Batch, CaptureFile
-from wirecheck.capture.source.wrong_times import FAR_NS, ROWS, Sender
+from wirecheck.capture.source.wrong_times import FAR_NS, MASK, ROWS, Sender
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -47,7 +47,6 @@ PROMPT = 3
 MOST_LOOKS = 16
 """Of one batch so many steps are looked at."""
 READ_BYTES = 1 << 20
-MASK = (1 << 32) - 1
 FIN, SYN, RST, ACK = 1, 2, 4, 16
 
 

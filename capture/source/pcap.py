@@ -132,7 +132,7 @@ class Unread:
         if self.clock_steps:
             marks.append(frames.Mark(frames.CLOCK, now, source, len(self.clock_steps), set_clock(self.clock_steps)))
         if self.redated:
-            marks.append(frames.Mark(frames.CLOCK, now, source, self.redated, wrong_times(self.redated)))
+            marks.append(frames.Mark(frames.CLOCK, now, source, self.redated, single_packets(self.redated)))
         reasons = []
         if self.cut:
             are = "1 packet is" if self.cut == 1 else f"{self.cut} packets are"
@@ -154,7 +154,7 @@ def set_clock(steps: list[str]) -> str:
     return f"its clock was set {', '.join(steps[:SHOWN_STEPS])}{more}; later packets are dated without that"
 
 
-def wrong_times(count: int) -> str:
+def single_packets(count: int) -> str:
     what = "1 packet has" if count == 1 else f"{count:,} packets have"
     return f"{what} another time than the packets around; TCP shows the order, and the packet before gives the time"
 

@@ -54,6 +54,11 @@ class Stand(NamedTuple):
     """Whether the reader was never held back later."""
 
     @property
+    def partition(self) -> int:
+        number: int = self.claims[0]["partition"]
+        return number
+
+    @property
     def seconds(self) -> int:
         return (self.to_ns - self.from_ns) // SECOND_NS
 
@@ -89,32 +94,31 @@ def waits_for_open_transaction(subject: Subject, group: Group, context: CheckCon
         longest = [
             max(stands(mine), key=lambda one: (one.seconds, one.to_ns)) for _, mine in gathered(of_topic, "partition")
         ]
-        gone = {stand.claims[0]["partition"]: gone_writer(bound, topic_id, stand, group, context) for stand in longest}
-        limits = {stand.claims[0]["partition"]: limit_s(bound, topic_id, stand, group, context) for stand in longest}
+        gone = {stand.partition: gone_writer(bound, topic_id, stand, group, context) for stand in longest}
+        limits = {stand.partition: limit_s(bound, topic_id, stand, group, context) for stand in longest}
         settings = context.settings
         held = [
             stand
-            for stand, writer, limit in zip(longest, gone.values(), limits.values(), strict=True)
+            for stand in longest
             if stand.seconds >= settings.open_transaction_s
             or (
-                stand.seconds >= patience_s(writer, limit, settings)
-                and (writer is not None or may_hold(bound, topic_id, stand, group, context))
+                stand.seconds >= patience_s(gone[stand.partition], limits[stand.partition], settings)
+                and (gone[stand.partition] is not None or may_hold(bound, topic_id, stand, group, context))
             )
         ]
         if not held:
             continue
         first = min(held, key=lambda stand: stand.from_ns)
-        partition = first.claims[0]["partition"]
         words = {
-            "partitions": f"partition {partition}" if len(held) == 1 else counted(len(held), "partition"),
-            "partition": partition,
+            "partitions": f"partition {first.partition}" if len(held) == 1 else counted(len(held), "partition"),
+            "partition": first.partition,
             "offset": first.offset,
             "from": about(first.from_ns),
             "open": f"{first.seconds // MINUTE_S} min" if first.seconds >= 2 * MINUTE_S else f"{first.seconds} s",
-            "whose": whose(gone[partition]),
+            "whose": whose(gone[first.partition]),
             "behind": first.behind,
         }
-        if any(stand.seconds >= limits[stand.claims[0]["partition"]] for stand in held):
+        if any(stand.seconds >= limits[stand.partition] for stand in held):
             words["hurt_host"] = subject[2]
         claims = [claim for stand in held for claim in stand.claims]
         yield resting_on(
@@ -219,7 +223,7 @@ def written_by(
     """Who wrote to the partition in a transaction."""
     written = context.claims("writes_in_transaction", group, "name", name) if name else []
     written = written + (context.claims("writes_in_transaction", group, "id", topic_id) if topic_id else [])
-    return [one for one in written if one["partition"] == stand.claims[0]["partition"]]
+    return [one for one in written if one["partition"] == stand.partition]
 
 
 def limit_s(name: str | None, topic_id: str | None, stand: Stand, group: Group, context: CheckContext) -> int:

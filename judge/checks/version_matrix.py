@@ -195,10 +195,10 @@ def written_above(subject: Subject, group: Group, context: CheckContext) -> Iter
     """
     supported = by_key(context.claims("supported_feature", group, *subject), "feature")
     grace_ns = context.settings.broker_grace_ns
-    for record in context.claims("log_feature", group, *subject):
+    records = (one for one in context.claims("log_feature", group, *subject) if one["feature"] != OF_THE_QUORUM)
+    for record in records:
         at_ns, level = record.peak["written"] * MS, record["level"]
-        ranges = by_key(supported.get((record["feature"],), ()), "endpoint")
-        for same in ranges.values() if record["feature"] != OF_THE_QUORUM else ():
+        for same in by_key(supported.get((record["feature"],), ()), "endpoint").values():
             valid = [one for one in same if one.first.ts_ns + grace_ns <= at_ns <= one.last.ts_ns - grace_ns]
             if valid and all(level > one["high"] for one in same):
                 most = f"{servers_of(valid, context)} supports no more than {max(one['high'] for one in valid)}"
