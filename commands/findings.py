@@ -174,8 +174,8 @@ def show_one(result: "Verdict", name: str, form: str) -> None:
 
     for entry in result.entries:
         if found[0].id in entry.finding_ids:
-            terminal.show_card(legible(entry), legible(result.clients), console())
-    alone = legible([*entries(found, result.findings)])
+            terminal.show_card(legible(entry), legible(result), console())
+    alone = legible([*entries(found, result.findings, dated=result.of_several_days)])
     terminal.list_entries(replace(legible(result), findings=legible(tuple(found))), alone, axis_of(result), console())
 
 

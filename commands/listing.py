@@ -7,7 +7,7 @@ Rule: whatever came from the wire passes `screen.row`, `as_json` or `legible`.
 
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -19,7 +19,7 @@ from wirecheck.commands.ending import Stop
 from wirecheck.commands.screen import as_json, columns, legible, note, paints
 from wirecheck.commands.screen import row as line
 from wirecheck.document import document
-from wirecheck.wording import DAY_NS, clock
+from wirecheck.wording import clock, several_days
 
 if TYPE_CHECKING:
     from wirecheck.questions.traffic import Coverage
@@ -172,10 +172,6 @@ def aligned(rows: list[Cells]) -> Iterator[Cells]:
 
 def shortened(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}... ({len(text):,} characters)"
-
-
-def several_days(times_ns: Iterable[int]) -> bool:
-    return len({time_ns // DAY_NS for time_ns in times_ns}) > 1
 
 
 def span(first_ns: int | None, last_ns: int | None, *, dated: bool) -> str:

@@ -16,7 +16,6 @@ from wirecheck.commands.listing import (
     inputs_argument,
     lines,
     options_of_listing,
-    several_days,
     show_csv,
     span,
 )
@@ -29,7 +28,7 @@ from wirecheck.session.inputs import result_folder
 from wirecheck.session.kept_subjects import OF_CAPTURE, kept_subjects, need_no_time, subject_of
 from wirecheck.session.results import need_whole
 from wirecheck.session.subjects import kind_of
-from wirecheck.wording import and_list, plural
+from wirecheck.wording import and_list, plural, several_days
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,12 +14,11 @@ Row = dict[str, Any]
 
 def listed_cards(result: Verdict) -> tuple[ListedCard, ...]:
     """Of all entries that need a look, in their order."""
-    clients = clients_seen(result.clients)
-    return tuple(listed_card(entry, clients) for entry in blamed(result))
+    return tuple(listed_card(entry, clients_seen(result.clients, entry.cluster)) for entry in blamed(result))
 
 
 def listed_card(entry: CardEntry, clients: int) -> ListedCard:
-    """`clients`: how many were seen at all."""
+    """`clients`: how many of its cluster were seen at all."""
     card, lines = entry.card, list(below(entry.card, clients))
     hurt = card.harm.clients
 

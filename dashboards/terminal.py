@@ -21,29 +21,27 @@ from wirecheck.dashboards.verdict import (
     besides,
     blamed,
     by_kind,
+    card_in,
+    clusters_seen,
     counted,
     counted_once,
     first_cards,
     heading,
     mood,
-    mood_of,
     named_cluster,
     not_compared,
     not_read,
     overflow,
     sentence,
-    shown_card,
 )
 from wirecheck.judge.checks.listed_checks import LINES
 from wirecheck.judge.checks.page import remedy
-from wirecheck.story.cards import clients_seen
 from wirecheck.story.entries import BLAMED, KINDS
 from wirecheck.story.marks import MARK_SIGNS, marks_of
 from wirecheck.story.reading_options import reading_options
-from wirecheck.story.seen import Client, Cluster, Coverage, Topic
+from wirecheck.story.seen import Cluster, Coverage, Topic
 from wirecheck.story.verdict import CardEntry, Entry, Finding, Side, Verdict
-from wirecheck.wording import clock as time_of_day
-from wirecheck.wording import hex_id, plural
+from wirecheck.wording import during, hex_id, plural
 
 SIDES_SHOWN = 4
 NAMES_SHOWN = 8
@@ -304,6 +302,7 @@ LABELS = frozenset(
     {
         "expected",
         "note",
+        "cluster",
         "cause",
         "impact",
         "before",
@@ -388,18 +387,20 @@ def basis_lines(result: Verdict) -> Iterator[Text]:
         whole = decoded == coverage.messages
         share = "all decoded" if whole else f"{decoded:,} decoded"
         parts.append(f"{plural(coverage.messages, 'message')}, {share}")
+    if len(clusters := clusters_seen(result)) > 1:
+        parts.append(f"{len(clusters):,} clusters")
     if about := result.about:
         if about.captured:
-            parts.append(f"{time_of_day(about.captured.from_ns)} to {time_of_day(about.captured.to_ns)} UTC")
+            parts.append(during(about.captured.from_ns, about.captured.to_ns))
         parts.append("Spark engine" if about.engine == "spark" else f"{about.engine} engine")
     parts.append("details: -v")
     parts.append("page: --report FILE.html")
     yield Text("   " + " \u00b7 ".join(parts))
 
 
-def show_card(entry: CardEntry, clients: Iterable[Client], console: Console) -> None:
-    """One card alone. `clients`: all that were seen."""
-    show_lines(card_lines(shown_card(entry.card, clients_seen(clients), mood_of(entry))), console)
+def show_card(entry: CardEntry, result: Verdict, console: Console) -> None:
+    """One card of a result alone."""
+    show_lines(card_lines(card_in(result, entry)), console)
 
 
 def show_first_screen(result: Verdict, console: Console) -> None:

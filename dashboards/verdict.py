@@ -120,18 +120,33 @@ class ShownCard(NamedTuple):
 
 def first_cards(result: Verdict) -> list[ShownCard]:
     """Those of the first causes, as many as a first screen has, and all that forbid something."""
-    clients, every = clients_seen(result.clients), blamed(result)
-    shown = [one for place, one in enumerate(every) if place < MOST_CARDS or one.card.action.forbids]
-    return [shown_card(entry.card, clients, mood_of(entry)) for entry in shown]
+    shown = [one for place, one in enumerate(blamed(result)) if place < MOST_CARDS or one.card.action.forbids]
+    return [card_in(result, entry) for entry in shown]
+
+
+def card_in(result: Verdict, entry: CardEntry) -> ShownCard:
+    """With the name of its cluster where the result has several, and with days where it has several."""
+    clients, dated = clients_seen(result.clients, entry.cluster), result.of_several_days
+    cluster = named_cluster(entry.cluster) if len(clusters_seen(result)) > 1 else ""
+    return shown_card(entry.card, clients, mood_of(entry), dated=dated, cluster=cluster)
 
 
 def mood_of(entry: CardEntry) -> Literal["violation", "anomaly"]:
     return "violation" if fails(entry) else "anomaly"
 
 
-def shown_card(card: Card, clients: int, mood: str = "violation") -> ShownCard:
-    """`clients`: how many were seen at all."""
-    return ShownCard(mood, card.headline, state(card), list(below(card, clients)), bool(card.action.forbids))
+def shown_card(
+    card: Card, clients: int, mood: str = "violation", *, dated: bool = False, cluster: str = ""
+) -> ShownCard:
+    """`clients`: how many of its cluster were seen at all."""
+    rows = [*([("cluster", cluster)] if cluster else []), *below(card, clients)]
+    return ShownCard(mood, card.headline, state(card, dated=dated), rows, bool(card.action.forbids))
+
+
+def clusters_seen(result: Verdict) -> set[str]:
+    """Clusters by ID, or by label without one, that have a topic or a client."""
+    found = {one.cluster for one in result.topics} | {one.cluster for one in result.clients}
+    return {cluster for cluster in found if cluster is not None}
 
 
 def nothing_of_kafka(coverage: Coverage) -> str:

@@ -32,7 +32,7 @@ from wirecheck.decode.show.message_page import error_name
 from wirecheck.decode.show.message_summary import columns, errors_of, topic_codes
 from wirecheck.decode.wire import REQUEST, RESPONSE, known
 from wirecheck.questions.counted_once import CountedOnce
-from wirecheck.wording import clock, plural
+from wirecheck.wording import during, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -291,7 +291,7 @@ class Coverage(Accumulator):
             plural(self.messages, "message"),
             f"{share} decoded" if share else "",
             f"{self.left_out:,} of them sent on by a proxy" if self.left_out else "",
-            f"{clock(self.first_ns)} to {clock(self.last_ns)} UTC",
+            during(self.first_ns, self.last_ns),
             f"{lost:,} bytes not captured" if lost else "",
             *(f"{plural(count, 'message')} not read without --dialect {name}" for name, count in self.drafts.items()),
             self.requests_not_read(),

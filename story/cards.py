@@ -622,18 +622,22 @@ def numbered(brokers: Sequence[int]) -> str:
     return f"broker{'' if len(brokers) == 1 else 's'} {and_list(list(map(str, brokers)))}"
 
 
-def state(card: Card) -> str:
+def state(card: Card, *, dated: bool = False) -> str:
     """`since 00:44:48 UTC, still failing`: of the harm, else of the cause where the headline states no time."""
     clients, partitions = card.harm.clients, card.harm.partitions
+
+    def at(time_ns: int) -> str:
+        return f"{clock(time_ns, dated=dated)} UTC"
+
     if not clients:
         times = [one.first_ns for one in partitions] or [card.cause.time_ns]
         ends = [one.until_ns for one in partitions if one.until_ns]
-        until = f", until {clock(max(ends))} UTC" if ends and len(ends) == len(partitions) else ""
-        return "" if UTC_TIME.search(card.headline) else f"since {clock(min(times))} UTC{until}"
-    since = f"since {clock(min(one.first_ns for one in clients))} UTC"
+        until = f", until {at(max(ends))}" if ends and len(ends) == len(partitions) else ""
+        return "" if UTC_TIME.search(card.headline) else f"since {at(min(times))}{until}"
+    since = f"since {at(min(one.first_ns for one in clients))}"
     if any(one.ongoing for one in clients):
         return f"{since}, still failing"
-    return f"{since}, until {clock(max(one.last_ns for one in clients))} UTC"
+    return f"{since}, until {at(max(one.last_ns for one in clients))}"
 
 
 def impact(card: Card, clients: int) -> str:
@@ -950,6 +954,6 @@ def evidence_of(facts: CardFacts) -> CardEvidence:
     )
 
 
-def clients_seen(clients: Iterable[Client]) -> int:
-    """As the mark of *work* counts them."""
-    return sum(one.is_counted for one in clients)
+def clients_seen(clients: Iterable[Client], cluster: str | None) -> int:
+    """Those of a cluster, as the mark of *work* counts them."""
+    return sum(one.is_counted for one in clients if one.cluster == cluster)

@@ -13,7 +13,7 @@ from wirecheck.judge.checks.listed_checks import check_of
 from wirecheck.judge.checks.page import remedy
 from wirecheck.story.fields import ABOUT, ERRORS, SERVERS, SPEAKS, stated, statement
 from wirecheck.story.verdict import Entry, Finding
-from wirecheck.wording import DAY_NS, and_list, clock, filled
+from wirecheck.wording import and_list, clock, filled
 
 Key = tuple[Any, ...]
 KINDS = ("violation", "anomaly", "information", "visibility")
@@ -23,19 +23,19 @@ MOST_SEPARATE = 12
 """More entries of one check than these are brought together even if topics, clients, brokers and hosts all differ."""
 
 
-def entries(findings: Iterable[Finding], every: Iterable[Finding] = ()) -> list[Entry]:
+def entries(findings: Iterable[Finding], every: Iterable[Finding] = (), *, dated: bool = False) -> list[Entry]:
     """What should be read first comes first, each with the entries that follow from it.
 
     A finding whose cause is not listed is an entry of its own and names the cause. `every` has the findings that are
-    not listed.
+    not listed. `dated`: sentences have the day of their times.
     """
-    return Telling(list(findings), every).entries()
+    return Telling(list(findings), every, dated=dated).entries()
 
 
 class Telling:
     """The findings that are listed, by what they follow from."""
 
-    def __init__(self, findings: list[Finding], every: Iterable[Finding]) -> None:
+    def __init__(self, findings: list[Finding], every: Iterable[Finding], *, dated: bool) -> None:
         listed = {one.id for one in findings}
         self.roots = [one for one in findings if one.cause not in listed]
         self.unlisted = {one.id: one for one in every if one.id not in listed}
@@ -43,7 +43,7 @@ class Telling:
         for one in findings:
             if one.cause in listed:
                 self.under[one.cause].append(one)
-        self.dated = several_days(findings)
+        self.dated = dated
 
     def entries(self) -> list[Entry]:
         return sorted((self.entry(group, own_next=True) for group in equal(self.roots, self.place)), key=rank)
@@ -92,10 +92,6 @@ def rank(entry: Entry) -> Key:
     """Worst first, by what is under it too; then causes, then what was seen by its code."""
     worst = min(KINDS.index(one.kind) for one in entry.with_consequences)
     return worst, entry.role != "cause", entry.code, -entry.count, entry.findings[0]
-
-
-def several_days(findings: Iterable[Finding]) -> bool:
-    return len({time_ns // DAY_NS for one in findings for time_ns in (one.first_ns, one.last_ns)}) > 1
 
 
 def by_time(findings: Iterable[Finding]) -> list[Finding]:

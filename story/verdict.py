@@ -14,7 +14,7 @@ from typing import Any, Literal
 from wirecheck.document import HIDDEN, SPREAD, left_out, of_row
 from wirecheck.frame import Frame
 from wirecheck.story.seen import Activity, Client, Cluster, Coverage, Lasting, NotKept, Recreation, Topic
-from wirecheck.wording import rfc3339
+from wirecheck.wording import rfc3339, several_days
 
 Kind = Literal["violation", "anomaly", "information", "visibility"]
 Engine = Literal["spark", "local"]
@@ -571,7 +571,15 @@ class Verdict:
         return self.about.keylogs if self.about else ()
 
     @property
+    def dated_rows(self) -> tuple[Lasting, ...]:
+        return (*self.findings, *self.harms, *self.clients, *self.topics)
+
+    @property
     def last_ns(self) -> int:
         """When anything was seen last that it lists; 0 where that is nothing."""
-        values: tuple[tuple[Lasting, ...], ...] = (self.findings, self.harms, self.clients, self.topics)
-        return max((one.last_ns for some in values for one in some), default=0)
+        return max((one.last_ns for one in self.dated_rows), default=0)
+
+    @property
+    def of_several_days(self) -> bool:
+        """Whether its times need their day."""
+        return several_days(time_ns for one in self.dated_rows for time_ns in (one.first_ns, one.last_ns) if time_ns)

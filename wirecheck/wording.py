@@ -5,7 +5,7 @@ It imports nothing of the project, so that every package can use it.
 
 import base64
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import NamedTuple
@@ -134,6 +134,17 @@ def clock(time_ns: int, *, dated: bool = False) -> str:
     """`00:44:48`, or with its day."""
     time = rfc3339(time_ns)
     return f"{time[:10]} {time[11:19]}" if dated else time[11:19]
+
+
+def several_days(times_ns: Iterable[int]) -> bool:
+    """Whether times need their day."""
+    return len({time_ns // DAY_NS for time_ns in times_ns}) > 1
+
+
+def during(first_ns: int, last_ns: int) -> str:
+    """`00:36:10 to 00:37:52 UTC`, with their days where these differ."""
+    dated = several_days((first_ns, last_ns))
+    return f"{clock(first_ns, dated=dated)} to {clock(last_ns, dated=dated)} UTC"
 
 
 def duration(lasted_s: float) -> str:

@@ -35,7 +35,7 @@ from wirecheck.story.agreement import AgreementTable, agreement_table
 from wirecheck.story.cards import CardContext, with_cards
 from wirecheck.story.causes import linked
 from wirecheck.story.choice import EVERYTHING, Choice
-from wirecheck.story.entries import entries, several_days
+from wirecheck.story.entries import entries
 from wirecheck.story.harm import HURT, covered
 from wirecheck.story.marks import with_states
 from wirecheck.story.reading_options import dialects_read
@@ -158,7 +158,7 @@ class Result:
         context = CardContext(
             {finding.id: finding for finding in every},
             found.last_ns,
-            dated=several_days(every),
+            dated=found.of_several_days,
             inputs=inputs,
             keylogs=keylogs,
             hosts=principals,
@@ -166,7 +166,8 @@ class Result:
             recreations=found.recreations,
             changes=self.rows["changes"],
         )
-        return replace(found, entries=tuple(with_cards(entries(findings, every), found.harms, context)))
+        listed = entries(findings, every, dated=context.dated)
+        return replace(found, entries=tuple(with_cards(listed, found.harms, context)))
 
     def values(self, table: ResultTable, of: Callable[[Row], One]) -> tuple[One, ...]:
         """The rows of a table in the order of the JSON."""

@@ -484,6 +484,7 @@ def test_since_is_of_the_harm_and_not_of_its_cause():
     stuck = found("TID002", at_s=40, topic="t", topic_ids=[NEW], brokers=[3], words={"partitions": "partition 0"})
     (card,) = cards([RECREATED, stuck], [])
     assert (state(card), card.cause.time_ns) == ("since 12:00:40 UTC", ns_of(at(0)))
+    assert state(card, dated=True) == "since 2026-11-21 12:00:40 UTC"
 
 
 def test_a_card_has_one_clock_and_states_a_time_once():
@@ -646,7 +647,8 @@ def test_terminal_page_json_metrics_ticket_and_library_have_one_card(tmp_path):
     ticket, tests, scan = (printed("--format", form) for form in ("markdown", "junit", "sarif"))
     ticket = ticket.replace("\\", "")
     stored = Result.latest(tmp_path / "out").verdict(inputs=[str(HURT)])
-    below_it = [text for _, text in below(stored.entries[0].card, clients_seen(stored.clients))]
+    (entry, *_) = stored.entries
+    below_it = [text for _, text in below(entry.card, clients_seen(stored.clients, entry.cluster))]
     assert all(text in ticket for text in (card["headline"], *below_it))
     (failure, *_), (run,) = ET.fromstring(tests).iter("failure"), json.loads(scan)["runs"]
     scanned = "\n".join(one["message"]["text"] for one in run["results"])

@@ -1,6 +1,5 @@
 """Findings as they are read: equal ones together, consequences under their cause, every one of them once."""
 
-import datetime as dt
 import random
 from dataclasses import replace
 
@@ -13,8 +12,8 @@ from wirecheck.story.fields import ABOUT, ERRORS, SERVERS, SPEAKS, VARIES
 from wirecheck.wording import ns_of
 
 
-def read(rows):
-    return entries(findings(rows))
+def read(rows, **how):
+    return entries(findings(rows), **how)
 
 
 def disagrees(n, **columns):
@@ -40,7 +39,7 @@ def test_a_cause_stands_on_top_with_the_number_of_what_follows():
 
 
 def test_of_several_days_a_sentence_has_its_day():
-    (cause,) = read([ASLEEP | {"last_seen": ASLEEP["last_seen"] + dt.timedelta(days=1)}, BEHIND[0]])
+    (cause,) = read([ASLEEP, BEHIND[0]], dated=True)
     assert cause.sentence.startswith(
         "Broker 4 stopped following the metadata log at 2026-11-21 12:00:00; 1 finding follows"
     )
