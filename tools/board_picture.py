@@ -1,4 +1,5 @@
-"""The picture of the overview dashboard, from a real Prometheus: `python -m tools.board_picture` (make board).
+"""The picture of the overview dashboard, from the answers of a real Prometheus, which are kept beside the boards:
+`make docs` draws it again from them, `make board` (python -m tools.board_picture) asks a Prometheus again.
 
 Knows: a monitor and a Prometheus as an operator starts them, captures that arrive while both run, as fast as they were
 captured, and what Grafana asks for a panel: its expressions with the board's variables set, over the range that is
@@ -31,6 +32,8 @@ from wirecheck.capture.agent.offline_agent import write_frames
 ROOT = Path(__file__).resolve().parent.parent
 BOARD = ROOT / "dashboards/grafana/wirecheck/wirecheck-overview.json"
 PICTURE = ROOT / "docs/pictures/board.svg"
+ANSWERS = ROOT / "tools/boards/answers.json"
+"""What Prometheus answered: the last second that is shown, and of each panel its series."""
 RULES = ROOT / "dashboards/prometheus"
 CAPTURES = (
     "tests/scenarios/captures/zk28-healthy",
@@ -55,10 +58,29 @@ EVERY_SERIES = ".*"
 def main() -> None:
     if shutil.which("prometheus") is None:
         sys.exit("prometheus is not installed (Debian: prometheus): the picture of the board stays as it was")
-    board = json.loads(BOARD.read_text())
     with tempfile.TemporaryDirectory(prefix="wirecheck-") as scratch:
-        answers, end_s = lived(Path(scratch), board)
-    PICTURE.write_text(board_svg.drawn(board, answers, end_s - SHOWN_S, end_s))
+        answers, end_s = lived(Path(scratch), json.loads(BOARD.read_text()))
+    ANSWERS.write_text(as_json(answers, end_s))
+    PICTURE.write_text(picture())
+
+
+def as_json(answers: board_svg.Answers, end_s: int) -> str:
+    """A line a series."""
+    lines = ",\n".join(
+        json.dumps([panel, one.labels, one.name, one.values], separators=(",", ":"))
+        for panel, every in answers.items()
+        for one in every
+    )
+    return f'{{"end_s": {end_s}, "panels": {json.dumps([*answers])}, "series": [\n{lines}\n]}}\n'
+
+
+def picture() -> str:
+    """Drawn from the answers that are kept, by the board's JSON as it is now."""
+    kept = json.loads(ANSWERS.read_text())
+    answers: dict[int, list[board_svg.Series]] = {panel: [] for panel in kept["panels"]}
+    for panel, labels, name, values in kept["series"]:
+        answers[panel].append(board_svg.Series(labels, name, [(at_s, value) for at_s, value in values]))
+    return board_svg.drawn(json.loads(BOARD.read_text()), answers, kept["end_s"] - SHOWN_S, kept["end_s"])
 
 
 def lived(folder: Path, board: board_svg.Document) -> tuple[board_svg.Answers, int]:

@@ -5,7 +5,7 @@ Rule: the picture itself says that Grafana did not draw it; a panel without an a
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
@@ -65,17 +65,27 @@ def shown(board: Document) -> list[Document]:
     return [panel for panel in board["panels"] if panel["type"] != "row"]
 
 
+def rows(board: Document) -> Iterator[tuple[Document, int]]:
+    """Its panels, each with its row of the grid: Grafana moves up what is below a folded row."""
+    moved, folded = 0, None
+    for panel in board["panels"]:
+        at = panel["gridPos"]["y"]
+        moved += 0 if folded is None else at - folded - 1
+        folded = at if panel.get("collapsed") else None
+        yield panel, at - moved
+
+
 def drawn(board: Document, answers: Answers, from_s: float, to_s: float) -> str:
-    high = max(one["gridPos"]["y"] + one["gridPos"]["h"] for one in board["panels"]) * UNIT + 78
+    high = max(at + one["gridPos"]["h"] for one, at in rows(board)) * UNIT + 78
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {high}" width="{WIDTH}" height="{high}">',
         f'<style>{STYLE}</style><rect class="back" width="{WIDTH}" height="{high}"/>',
         words(14, 30, board["title"], "head"),
         words(WIDTH - 14, 30, f"{clock(from_s)} to {clock(to_s)} UTC", "quiet", anchor="end"),
     ]
-    for panel in board["panels"]:
+    for panel, at in rows(board):
         grid = panel["gridPos"]
-        x, y = grid["x"] / COLUMNS * (WIDTH - 16) + 8, grid["y"] * UNIT + 46
+        x, y = grid["x"] / COLUMNS * (WIDTH - 16) + 8, at * UNIT + 46
         if panel["type"] == "row":
             parts.append(words(x + 6, y + 22, f"{'▸' if panel['collapsed'] else '▾'}  {panel['title']}", "title"))
             continue

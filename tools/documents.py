@@ -1,5 +1,6 @@
 """Writes the pages that are generated from the code: CHECKS.md, docs/metrics.md, docs/tables.md, docs/redaction.md,
-docs/verdict.schema.json, wirecheck(1), boards, the rules as a PrometheusRule, the outputs of the notebook.
+docs/verdict.schema.json, wirecheck(1), boards and the picture of one, the rules as a PrometheusRule, the outputs of the
+notebook.
 
 Knows where each page lives and which room says its text. `make docs` writes them; a test fails when one is stale.
 Refuses to hold any text of its own.
@@ -7,7 +8,7 @@ Refuses to hold any text of its own.
 
 from pathlib import Path
 
-from tools import man_page, prometheus_rule, reference_pages, run_notebook, verdict_schema
+from tools import board_picture, man_page, prometheus_rule, reference_pages, run_notebook, verdict_schema
 from tools.boards import grafana
 from wirecheck.judge.checks import listed_checks
 
@@ -24,6 +25,7 @@ def documents() -> dict[Path, str]:
         ROOT / "docs" / "man" / "wirecheck.1": man_page.page(),
         ROOT / "deploy" / "kubernetes-prometheus-operator" / "rules.yaml": prometheus_rule.page(),
         **grafana.documents(),
+        board_picture.PICTURE: board_picture.picture(),
     }
 
 

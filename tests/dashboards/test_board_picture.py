@@ -2,11 +2,12 @@
 
 import json
 import re
+from itertools import pairwise
 from xml.etree import ElementTree as ET
 
 import pytest
 
-from tools import board_svg
+from tools import board_picture, board_svg
 from tools.board_svg import Series
 from tools.boards.grafana import FOLDER
 
@@ -47,6 +48,19 @@ def test_every_panel_stands_where_the_json_puts_it_and_shows_its_answer():
 def test_a_panel_without_an_answer_says_so():
     said = texts(drawn([]))
     assert sum(text in {"no data", "No data", "nothing open"} for text in said) == len(board_svg.shown(BOARD))
+
+
+def test_what_is_below_a_folded_row_moves_up():
+    places = [(panel, at) for panel, at in board_svg.rows(BOARD)]
+    for (one, at), (_, below) in pairwise(places):
+        if one.get("collapsed"):
+            assert below == at + 1
+    assert [at for _, at in places] == sorted(at for _, at in places)
+
+
+def test_the_kept_answers_are_of_the_board_as_it_is():
+    kept = json.loads(board_picture.ANSWERS.read_text())
+    assert set(kept["panels"]) == {panel["id"] for panel in board_svg.shown(BOARD)}
 
 
 def test_a_state_is_drawn_from_when_it_is_there():
