@@ -17,7 +17,7 @@ from wirecheck.client_ids import broker_of, is_internal
 from wirecheck.decode.peer import Conversation
 from wirecheck.judge.checks.listed_checks import check_of
 from wirecheck.judge.checks.page import remedy
-from wirecheck.story import harm
+from wirecheck.story import harm, outcomes
 from wirecheck.story.causes import requesters
 from wirecheck.story.entries import BLAMED, origin
 from wirecheck.story.just_before import just_before
@@ -370,44 +370,7 @@ def does_not(hurt: HurtClient, *, counted: bool = True) -> str:
 
 def cannot(hurt: HurtClient) -> tuple[str, str]:
     """What a client cannot do, and how often and for how long."""
-    lasted = f" for {duration(hurt.lasted_s)}"
-    if hurt.error in {harm.CLOSED, harm.CLOSED_WITHOUT_RESPONSE}:
-        return f"cannot use the broker: it closes the connection on {hurt.api}", ""
-    if hurt.error == harm.CLOSED_AT_ONCE:
-        return "cannot write: brokers close its connections after each write (acks=0)", ""
-    if hurt.error == harm.NOT_KAFKA:
-        return "cannot use the server: it is no Kafka listener", ""
-    if hurt.error == harm.UNREACHABLE:
-        return "cannot reach a broker", f"{lasted}: its address refuses connections"
-    if hurt.error == harm.CONTROLLER:
-        return "does no work: it asked a controller, which serves no clients", ""
-    if hurt.error == harm.NOT_FETCHED:
-        return f"has fetched nothing of {partitions_text(hurt) if hurt.partitions else hurt.topic}", lasted
-    if hurt.error == harm.SAME_OFFSET:
-        return f"begins again at one offset of {partitions_text(hurt)}", lasted
-    if hurt.error == harm.NEVER_READ:
-        return f"never read {plural(hurt.count, 'record')} of {hurt.topic}", ""
-    if hurt.error == harm.EVERY_ABORTED:
-        return "aborts each of its transactions", lasted
-    if hurt.error == harm.OUT_OF_QUOTA:
-        return "is held up by a quota", lasted
-    if hurt.error == harm.NOT_ACCEPTED:
-        return f"accepts no record{about('of', hurt.topic)}", lasted
-    if hurt.error == harm.REBALANCING:
-        return "waits to join its group", lasted
-    if hurt.error == harm.WRITES_WAIT:
-        return f"waited for its writes{about('to', hurt.topic)}", lasted
-    if hurt.error == harm.NOT_WRITTEN:
-        return f"wrote nothing to {hurt.topic}", lasted
-    if hurt.error == harm.UNSUPPORTED:
-        return f"cannot use the broker: it answers UNSUPPORTED_VERSION (35) to {hurt.api}", ""
-    if hurt.error == harm.LEADER_NOT_AVAILABLE:
-        return f"finds no leader of {partitions_text(hurt) if hurt.topic else 'its topics'}", lasted
-    if hurt.error == harm.UNKNOWN_PARTITION and hurt.api == "Metadata":
-        return f"finds no topic {hurt.topic}" if hurt.topic else "finds none of its topics", lasted
-    if hurt.error == harm.NO_COORDINATOR and hurt.api == "FindCoordinator":
-        return "finds no coordinator", lasted
-    return in_part(hurt) if hurt.is_partial else not_at_all(hurt)
+    return outcomes.cannot(hurt) or (in_part(hurt) if hurt.is_partial else not_at_all(hurt))
 
 
 def in_part(hurt: HurtClient) -> tuple[str, str]:
@@ -439,12 +402,6 @@ def not_at_all(hurt: HurtClient) -> tuple[str, str]:
 def about(preposition: str, topic: str | None) -> str:
     """` of orders`; empty for what is about no topic."""
     return f" {preposition} {topic}" if topic else ""
-
-
-def partitions_text(hurt: HurtClient) -> str:
-    """`orders partition 0`, `orders partitions 0, 1`."""
-    numbers = hurt.partitions
-    return f"{hurt.topic} partition{'' if len(numbers) == 1 else 's'} {', '.join(map(str, numbers))}"
 
 
 def listed(names: Sequence[str]) -> str:
@@ -674,20 +631,8 @@ def rejected(api: str, error: str, count: int) -> str:
     """`28 writes rejected (UNKNOWN_TOPIC_ID)`, `5 ListOffsets errors (NOT_LEADER_OR_FOLLOWER)`: of requests,
     however many partitions they name.
     """
-    if error == harm.UNREACHABLE:
-        return f"{plural(count, 'connection')} refused"
-    if error == harm.CONTROLLER:
-        return "nothing was asked after that"
-    if error == harm.WRITES_WAIT:
-        return f"{plural(count, 'write')} without a response in time"
-    if error == harm.NEVER_READ:
-        return f"{plural(count, 'record')} never read, without an error"
-    if error == harm.EVERY_ABORTED:
-        return f"{plural(count, 'transaction')} aborted, without an error"
-    if error == harm.SAME_OFFSET:
-        return f"it began there {plural(count, 'time')}, without an error"
-    if error == harm.NOT_KAFKA:
-        return f"{plural(count, 'connection')} answered in another protocol"
+    if own := outcomes.impact(error, api, count):
+        return own
     if error in harm.SILENT:
         return f"{error}, without an error"
     if error not in OF_REQUESTS and api not in NOUNS:

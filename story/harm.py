@@ -36,12 +36,9 @@ rule compares, are looked at: the earliest, which more harm can follow from than
 """
 HURT = "hurt"
 CLOSED, UNSUPPORTED = "connection closed", "UNSUPPORTED_VERSION"
-NOT_KAFKA, CONTROLLER, UNREACHABLE = "no Kafka listener", "a controller", "connection refused"
+NOT_KAFKA, UNREACHABLE = "no Kafka listener", "connection refused"
 UNKNOWN_ID = "UNKNOWN_TOPIC_ID"
-NOT_FETCHED, NOT_WRITTEN, WRITES_WAIT = "nothing fetched", "nothing written", "writes wait"
-SAME_OFFSET, NEVER_READ, REBALANCING = "the same offset again", "records never read", "waits for members"
-NOT_ACCEPTED, EVERY_ABORTED = "nothing accepted", "every transaction aborted"
-OUT_OF_QUOTA = "next to nothing granted"
+NEVER_READ = "records never read"
 
 
 KINDS_OF_HARM = {code: check.hurts for code, check in LISTED.items() if check.hurts is not None}
