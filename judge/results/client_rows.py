@@ -68,53 +68,64 @@ from wirecheck.lasting import OFTEN
 
 
 def clients(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
+    """One row for each cluster that the client asks."""
     claims = context.believed(subject, "client", "exchanged", "login", "software")
     exchanged = {claim.key: claim.tally for claim in claims if claim.kind == "exchanged"}
-    by_cluster: dict[tuple[str, str | None], list[Claim]] = {}
-    groups: dict[str, Group] = {}
+    groups: dict[tuple[str, str | None], tuple[Group, list[Claim]]] = {}
     sizes: dict[str, Counter[str]] = defaultdict(Counter)
     for claim in claims:
         for group, part in context.clusters.parts(claim):
-            by_cluster.setdefault((group.key, group.cluster), []).append(part)
-            groups[group.key] = group
+            groups.setdefault((group.key, group.cluster), (group, []))[1].append(part)
             if claim.kind == "client":  # of several clusters at one address, by the number of requests
                 shares = ((name, size * part.count) for name, size in exchanged.get(claim.key, {}).items())
                 sizes[group.key].update({name: share // claim.count for name, share in shares})
-    for (key, cluster), claims in sorted(by_cluster.items(), key=str):
-        requests = [claim for claim in claims if claim.kind == "client"]
-        if not requests:
-            continue
-        end = last_close(subject, groups[key], context)
-        software = max((claim for claim in claims if claim.kind == "software"), key=lambda c: c.last, default=None)
-        used: dict[str, set[int]] = {}
-        for claim in requests:
-            for word in claim.tally:
-                api, _, version = word.rpartition(":")
-                used.setdefault(api, set()).add(int(version))
-        runs = [run for claim in requests for run in claim.outcomes.runs()]
-        times = [ts_ns for claim in requests for ts_ns in (claim.first.ts_ns, claim.last.ts_ns)]
-        times += [ts_ns for run in runs for ts_ns in (run.first_ns, run.last_ns)]
-        yield ResultRow.of(
-            "clients",
-            "|".join((key, *subject[1:])),
-            cluster,
-            client_id=subject[1] or None,
-            address=requests[0]["host"],
-            software_name=software["name"] if software else None,
-            software_version=software["version"] if software else None,
-            apis=[{"api": api, "versions": sorted(used[api])} for api in sorted(used)],
-            requests=sum(claim.count for claim in requests),
-            request_bytes=sizes[key]["request_bytes"],
-            response_bytes=sizes[key]["response_bytes"],
-            security_protocols=security_protocols(used.keys(), sizes[key]["tls_requests"], requests),
-            principals=principals(claims) if context.settings.principals and granted(requests) else [],
-            granted=granted(requests),
-            through=sorted({claim["endpoint"] for claim in requests} & context.forwarding.endpoints()),
-            closed=end.ns if end else None,
-            closed_by=end.by if end else None,
-            first_seen=min(times),
-            last_seen=max(times),
-        )
+    for name in sorted(groups, key=str):
+        group, parts = groups[name]
+        if any(claim.kind == "client" for claim in parts):
+            yield client_row(subject, group, parts, sizes[group.key], context)
+
+
+def client_row(
+    subject: Subject, group: Group, claims: list[Claim], sizes: Counter[str], context: CheckContext
+) -> ResultRow:
+    requests = [claim for claim in claims if claim.kind == "client"]
+    software = max((claim for claim in claims if claim.kind == "software"), key=lambda c: c.last, default=None)
+    used = versions_used(requests)
+    runs = [run for claim in requests for run in claim.outcomes.runs()]
+    times = [ts_ns for claim in requests for ts_ns in (claim.first.ts_ns, claim.last.ts_ns)]
+    times += [ts_ns for run in runs for ts_ns in (run.first_ns, run.last_ns)]
+    end = last_close(subject, group, context)
+    return ResultRow.of(
+        "clients",
+        "|".join((group.key, *subject[1:])),
+        group.cluster,
+        client_id=subject[1] or None,
+        address=requests[0]["host"],
+        software_name=software["name"] if software else None,
+        software_version=software["version"] if software else None,
+        apis=[{"api": api, "versions": sorted(versions)} for api, versions in sorted(used.items())],
+        requests=sum(claim.count for claim in requests),
+        request_bytes=sizes["request_bytes"],
+        response_bytes=sizes["response_bytes"],
+        security_protocols=security_protocols(used.keys(), sizes["tls_requests"], requests),
+        principals=principals(claims) if context.settings.principals and granted(requests) else [],
+        granted=granted(requests),
+        through=sorted({claim["endpoint"] for claim in requests} & context.forwarding.endpoints()),
+        closed=end.ns if end else None,
+        closed_by=end.by if end else None,
+        first_seen=min(times),
+        last_seen=max(times),
+    )
+
+
+def versions_used(requests: Iterable[Claim]) -> dict[str, set[int]]:
+    """By API."""
+    used: dict[str, set[int]] = {}
+    for claim in requests:
+        for word in claim.tally:
+            api, _, version = word.rpartition(":")
+            used.setdefault(api, set()).add(int(version))
+    return used
 
 
 FIRST_OF_A_CONNECTION = {"ApiVersions", "SaslHandshake"}
