@@ -82,46 +82,68 @@ def clients(
     answered = answers(options.session(), inputs, out, cluster)
     others = answered.not_kept("clients")
     warn_of(others)
-    from wirecheck.dashboards import client_upgrades, spreadsheets, terminal_tables
-
     result = answered.verdict(principals=not no_principals)
     found = [judged(client, target) for client in result.clients]
     if form == "text":
         found = [replace(client, address=names.in_text(client.address)) for client in found]
-    picked = fields.asked()
-    found = [*picked.in_order(found, document)]
-    rejected = [client for client in found if client.rejected]
-    denied = [client for client in rejected if client.granted is False]
-    refused = [client for client in rejected if client.granted is not False]
+    found = [*fields.asked().in_order(found, document)]
+    refused = [client for client in found if client.rejected and client.granted is not False]
     with report_at(report, inputs) as write:
         if target is not None and report is not None:
-            seen = [client for client in found if not client.between_brokers]
-            write(client_upgrades.page(legible(refused), legible(seen), target))
+            from wirecheck.dashboards import client_upgrades
+
+            write(client_upgrades.page(legible(refused), legible(of_clients(found)), target))
     if group_by is not None:
-        shown = client_upgrades.groups((client for client in found if not client.between_brokers), group_by)
-        if form == "text":
-            terminal_tables.show_groups(legible(shown), console())
-        else:
-            show_rows(legible(document(shown)), form)
+        show_groups(of_clients(found), group_by, form)
     elif form == "json":
-        rows = [names.in_row(row) for row in picked.of_rows([*map(document, found)])]
+        rows = [names.in_row(row) for row in fields.asked().of_rows([*map(document, found)])]
         more = {"others": others} if others else {}
         click.echo(as_json({**({"target": target} if target else {}), "clients": rows, **more}))
-    elif picked.columns:
-        listed = [client for client in found if brokers or form != "text" or not client.between_brokers]
-        show_fields("clients", listed, form)
-    elif form == "csv":
-        show_csv([names.in_row(spreadsheets.client_row(client)) for client in found])
-    elif target is not None:
-        terminal_tables.show_gate(legible(refused), legible(found), target, console())
-        supported = (one for one in found if not one.between_brokers and not one.rejected)
-        aged = [client for client in supported if client_upgrades.is_below_baseline(client, target)]
-        terminal_tables.show_aged(legible(aged), target, console())
-        terminal_tables.show_denied(legible(denied), console())
+    elif form == "csv" or fields.asked().columns:
+        show_columns(found if brokers or form != "text" else of_clients(found), form)
     else:
-        terminal_tables.list_clients(legible(found), console(), brokers=brokers)
+        show_text(found, refused, target, brokers=brokers)
     need_whole(result.coverage, strict=strict)
     sys.exit(FOUND if refused else 0)
+
+
+def of_clients(found: "list[Client]") -> "list[Client]":
+    """Without brokers and controllers."""
+    return [client for client in found if not client.between_brokers]
+
+
+def show_groups(found: "list[Client]", group_by: str, form: str) -> None:
+    from wirecheck.dashboards import client_upgrades, terminal_tables
+
+    shown = client_upgrades.groups(found, group_by)
+    if form == "text":
+        terminal_tables.show_groups(legible(shown), console())
+    else:
+        show_rows(legible(document(shown)), form)
+
+
+def show_columns(found: "list[Client]", form: str) -> None:
+    from wirecheck.dashboards import spreadsheets
+
+    if fields.asked().columns:
+        show_fields("clients", found, form)
+    else:
+        show_csv([names.in_row(spreadsheets.client_row(client)) for client in found])
+
+
+def show_text(found: "list[Client]", refused: "list[Client]", target: str | None, *, brokers: bool) -> None:
+    """The list of clients; for an upgrade, those that it breaks, and those whose requests are rejected anyway."""
+    from wirecheck.dashboards import client_upgrades, terminal_tables
+
+    if target is None:
+        terminal_tables.list_clients(legible(found), console(), brokers=brokers)
+        return
+    terminal_tables.show_gate(legible(refused), legible(found), target, console())
+    supported = (client for client in of_clients(found) if not client.rejected)
+    aged = [client for client in supported if client_upgrades.is_below_baseline(client, target)]
+    terminal_tables.show_aged(legible(aged), target, console())
+    denied = [client for client in found if client.rejected and client.granted is False]
+    terminal_tables.show_denied(legible(denied), console())
 
 
 def judged(client: "Client", target: str | None) -> "Client":
