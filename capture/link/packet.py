@@ -193,7 +193,9 @@ LENGTH: Final = 11  # of the payload on the wire
 KEPT: Final = 12  # of it captured
 VIEW: Final = 13
 INTERFACE: Final = 15  # number in its section
-CELLS: Final = 16
+STAMP: Final = 16  # its TCP timestamp (RFC 7323), or NO_STAMP
+CELLS: Final = 17
+NO_STAMP: Final = -1
 INLINE_BYTES: Final = 12
 
 _ACK_FLAG: Final = 16
@@ -306,6 +308,7 @@ class Headers:
         if src < 0 or dst < 0:
             return ADDRESSES_FULL
         self._keep(data, tcp, src, dst)
+        self.cells[CELLS * self.rows + STAMP] = _stamp(data, tcp + 20, min(payload, end))
         self._keep_payload(data, payload, max(0, min(behind, end) - payload), behind - payload)
         return TCP
 
@@ -332,6 +335,7 @@ class Headers:
         cells[cell + ACK] = pdu.ack
         cells[cell + FLAGS] = _ACK_FLAG
         cells[cell + TCP_WINDOW] = 0
+        cells[cell + STAMP] = NO_STAMP
         self._keep_payload(data, pdu.payload, end - pdu.payload, length)
         return TCP
 
@@ -404,6 +408,23 @@ class Headers:
         else:
             cells[cell + VIEW] = 0
             cells[cell + VIEW + 1] = 0
+
+
+def _stamp(data: bytes, at: i64, end: i64) -> i64:
+    """The sender's timestamp among the TCP options in data[at:end]; nearly all senders write it first, behind two that
+    do nothing.
+    """
+    if at + 12 <= end and u32(data, at) == 0x0101080A:
+        return u32(data, at + 4)
+    while at + 1 < end and data[at] != 0:
+        if data[at] == 1:
+            at += 1
+            continue
+        size = i64(data[at + 1])
+        if data[at] == 8:
+            return u32(data, at + 2) if size == 10 and at + size <= end else NO_STAMP
+        at += max(size, 2)
+    return NO_STAMP
 
 
 def _native32(data: bytes, at: i64) -> i64:

@@ -3,7 +3,7 @@
 TCP tells which. Over a clock that was set back (NTP, a virtual machine that was resumed) the sequence numbers of a
 connection go on; where parts of a capture are in the wrong order, they step back as time does. Over a clock that was
 set ahead, data that a host acknowledges at once is acknowledged late, and never sent again; or several clients would
-have waited for minutes, without a word, for a response that came.
+have waited for minutes, without a word, for a response that came. Where hosts write timestamps, these show how far.
 Rule: time never goes back within a file. A clock that was set becomes an offset of all later rows, and is counted.
 """
 
@@ -17,7 +17,8 @@ import numpy as np
 import pyarrow as pa
 
 from wirecheck.capture import frames
-from wirecheck.capture.source import wrong_times
+from wirecheck.capture.link.packet import NO_STAMP
+from wirecheck.capture.source import tcp_stamps, wrong_times
 from wirecheck.capture.source.pcap import STEP_NS, Batch, CaptureFile
 from wirecheck.capture.source.wrong_times import FAR_NS, MASK, ROWS, Sender
 
@@ -219,6 +220,7 @@ class Clock:
         self._interface_ns = Counter[int]()
         """Offsets of interfaces besides."""
         self._before_interfaces: NDArray[np.int64] | None = None
+        self._before_stamps: NDArray[np.int64] | None = None
 
     def behind(self, first_ns: int, offset_ns: int, *, counted: bool) -> Clock:
         """That of a file that goes on where the file of this one ended: its first packet has this time."""
@@ -233,6 +235,13 @@ class Clock:
         """One that begins as this one does."""
         found = Clock(restarts=self._restarts, is_set=self._may_be_set)
         found.offset_ns = self.offset_ns
+        return found
+
+    def moved(self, by_ns: int) -> Clock:
+        """One that dates all rows so much later."""
+        found = self.copy()
+        found.offset_ns += by_ns
+        found.steps += self.steps
         return found
 
     @property
@@ -266,8 +275,7 @@ class Clock:
             if not last and end - at < STAY:
                 end = at
                 break
-            if self._is_set(rows, ts_ns, clock, at):
-                step_ns = int(clock[at] - ts_ns[at])
+            if step_ns := self._step(Batch(rows, clock, stamps=batch.stamps), ts_ns, at):
                 self._count(step_ns, int(clock[at]))
                 ts_ns[at:] = moved(ts_ns[at:], step_ns)
                 clock[at + 1 :] = np.maximum.accumulate(np.concatenate([clock[at : at + 1], ts_ns[at:]]))[1:]
@@ -277,7 +285,8 @@ class Clock:
         if (ts_ns != raw).any():
             rows = _with_times(rows, ts_ns)
         numbers = None if batch.interfaces is None else batch.interfaces[:end]
-        done = Batch(rows.slice(0, end), clock[1 : end + 1], numbers)
+        stamps = None if batch.stamps is None else batch.stamps[:end]
+        done = Batch(rows.slice(0, end), clock[1 : end + 1], numbers, stamps)
         self._keep(done, int(clock[end]))
         return Batch(done.rows, done.clock), rest
 
@@ -315,36 +324,58 @@ class Clock:
         if not done.rows.num_rows:
             return
         self.newest_ns = newest_ns
-        rows, numbers = done.rows, done.interfaces
+        rows, numbers, stamps = done.rows, done.interfaces, done.stamps
         several = numbers is not None or self._before_interfaces is not None
         if self.before is not None and (several or rows.num_rows < ROWS):
             numbers = _both(self._before_interfaces, self.before.num_rows, numbers, rows.num_rows)
+            stamps = _both(self._before_stamps, self.before.num_rows, stamps, rows.num_rows, NO_STAMP)
             rows = _joined([self.before, rows])
+        kept = np.arange(max(rows.num_rows - ROWS, 0), rows.num_rows)
         if several and numbers is not None:
             kept = wrong_times.last_rows(numbers)
-            self.before, self._before_interfaces = rows.take(pa.array(kept)), numbers[kept]
-        else:
-            self.before = rows.slice(max(rows.num_rows - ROWS, 0))
+            self._before_interfaces = numbers[kept]
+        self.before = rows.take(pa.array(kept)) if several else rows.slice(int(kept[0]))
+        self._before_stamps = None if stamps is None else stamps[kept]
 
     def _next_step(self, ts_ns: NDArray[np.int64], clock: NDArray[np.int64], begin: int) -> int:
         step = ts_ns[begin:] - clock[begin:-1]
         found = np.flatnonzero((step < -STEP_NS) | (step > AHEAD_NS))
         return begin + int(found[0]) if len(found) else len(ts_ns)
 
-    def _is_set(self, rows: pa.RecordBatch, ts_ns: NDArray[np.int64], clock: NDArray[np.int64], at: int) -> bool:
-        """Whether the clock was set at this row."""
+    def _step(self, batch: Batch, ts_ns: NDArray[np.int64], at: int) -> int:
+        """By how much the rows from this one on are to be moved because the clock was set; 0 where it was not."""
         if not self._may_be_set:
-            return False
-        before, behind = rows.slice(0, at), rows.slice(at)
+            return 0
+        before, behind = batch.rows.slice(0, at), batch.rows.slice(at)
+        clock, step_ns = batch.clock, int(batch.clock[at] - ts_ns[at])
         if at < ROWS and self.before is not None:
             before = _joined([self.before, before]) if at else self.before
+        by_stamps = self._step_by_stamps(batch, ts_ns, at) if batch.stamps is not None else None
         if ts_ns[at] > clock[at]:
-            return is_set_ahead(before, behind, int(ts_ns[at] - clock[at]))
+            is_ahead = by_stamps is None and is_set_ahead(before, behind, -step_ns)
+            return step_ns if is_ahead else max(-(by_stamps or 0), step_ns)
         returns = np.diff(ts_ns[at : at + STAY]).max(initial=0) * 2 > clock[at] - ts_ns[at]
         if returns:
-            return False
+            return 0
         going_on = go_on(newest(before), behind)
-        return going_on > 0 or (going_on == 0 and self._restarts and starts_over(before, behind))
+        is_set = going_on > 0 or (going_on == 0 and self._restarts and starts_over(before, behind))
+        return (max(-by_stamps, step_ns) if by_stamps else step_ns) if is_set else 0
+
+    def _step_by_stamps(self, batch: Batch, ts_ns: NDArray[np.int64], at: int) -> int | None:
+        """How far the clock was set ahead; negative: back."""
+        assert batch.stamps is not None
+        rows, times, stamps = batch.rows.slice(0, at), ts_ns[:at], batch.stamps[:at]
+        if at < ROWS and self.before is not None:
+            known = self.before.num_rows
+            stamps_so_far = _both(self._before_stamps, known, stamps, at, NO_STAMP)
+            assert stamps_so_far is not None
+            times, stamps = np.concatenate([self.before.column("ts_ns").to_numpy(), times]), stamps_so_far
+            rows = _joined([self.before, rows]) if at else self.before
+        further = np.diff(ts_ns[at : at + ROWS])  # up to the next step: what comes behind that has another clock
+        others = np.flatnonzero((further < -STEP_NS) | (further > AHEAD_NS))
+        end = at + 1 + (int(others[0]) if len(others) else len(further))
+        behind = tcp_stamps.Stamped(batch.rows.slice(at, end - at), ts_ns[at:end], batch.stamps[at:end])
+        return tcp_stamps.step_ns(tcp_stamps.Stamped(rows, times, stamps), behind)
 
     def _count(self, step_ns: int, at_ns: int) -> None:
         self.offset_ns += step_ns
@@ -371,18 +402,24 @@ def _with_times(rows: pa.RecordBatch, ts_ns: NDArray[np.int64]) -> pa.RecordBatc
 
 def _one_batch(first: Batch, second: Batch) -> Batch:
     clock = np.concatenate([first.clock, second.clock])
-    numbers = _both(first.interfaces, first.rows.num_rows, second.interfaces, second.rows.num_rows)
-    return Batch(_joined([first.rows, second.rows]), clock, numbers)
+    counts = first.rows.num_rows, second.rows.num_rows
+    numbers = _both(first.interfaces, counts[0], second.interfaces, counts[1])
+    stamps = _both(first.stamps, counts[0], second.stamps, counts[1], NO_STAMP)
+    return Batch(_joined([first.rows, second.rows]), clock, numbers, stamps)
 
 
 def _both(
-    first: NDArray[np.int64] | None, first_rows: int, second: NDArray[np.int64] | None, second_rows: int
+    first: NDArray[np.int64] | None,
+    first_rows: int,
+    second: NDArray[np.int64] | None,
+    second_rows: int,
+    absent: int = 0,
 ) -> NDArray[np.int64] | None:
-    """The interfaces of two batches of so many rows."""
+    """What is known of each row of two batches of so many rows."""
     if first is None and second is None:
         return None
     parts = ((first, first_rows), (second, second_rows))
-    return np.concatenate([np.zeros(rows, np.int64) if one is None else one[:rows] for one, rows in parts])
+    return np.concatenate([np.full(rows, absent, np.int64) if one is None else one[:rows] for one, rows in parts])
 
 
 def _joined(parts: Sequence[pa.RecordBatch | None]) -> pa.RecordBatch:

@@ -18,6 +18,7 @@ import pyarrow as pa
 from wirecheck.capture import frames
 from wirecheck.capture.source.clock_between import Dated, clocks_of
 from wirecheck.capture.source.clock_steps import Clock, has_wrong_times, interfaces_were_set, was_set_back
+from wirecheck.capture.source.clocks_apart import Apart, clocks_apart
 from wirecheck.capture.source.pcap import SMALL_STEP_NS, STEP_NS, Batch, CaptureFile, InputError, Unread, first_look
 from wirecheck.capture.source.rows import BATCH_BYTES
 
@@ -79,6 +80,9 @@ def inputs_in_order(paths: Sequence[Path]) -> tuple[list[Input], list[InputError
             files.append(Dated(path, look.first_ns, look.newest_ns))
     clocks = clocks_of(files)
     found = [_by_clock(one, clocks[one.path]) if one.path in clocks else one for one in found]
+    known = {one.path: one.clock for one in found if one.clock is not None}
+    apart = clocks_apart(files, known)
+    found = [_by_other(one, apart[one.path]) if one.path in apart else one for one in found]
     found.sort(key=lambda one: (one.first_ns, str(one.path)))  # stable: stretches of one file stay in its order
     return [replace(one, rank=rank) for rank, one in enumerate(found)], errors
 
@@ -102,6 +106,13 @@ def _parts(path: Path, look: Look, others: Sequence[tuple[int, int]]) -> Iterato
 
 def _by_clock(source: Input, clock: Clock) -> Input:
     return replace(source, first_ns=source.first_ns + clock.offset_ns, clock=clock)
+
+
+def _by_other(source: Input, apart: Apart) -> Input:
+    """A file that is dated by the clock of another one."""
+    clock = (source.clock or Clock()).moved(-apart.by_ns)
+    source.unread.apart.append(apart.words)
+    return replace(source, first_ns=source.first_ns - apart.by_ns, clock=clock)
 
 
 class _Open:

@@ -59,11 +59,14 @@ class Batch:
     clock: NDArray[np.int64]
     interfaces: NDArray[np.int64] | None = None
     """Number of each row's interface; None: all came by the first one, or it does not matter any more."""
+    stamps: NDArray[np.int64] | None = None
+    """TCP timestamp of each row, negative where it has none; None: none has one, or it does not matter any more."""
 
     def slice(self, begin: int) -> Batch:
         """The rows from this one on."""
         numbers = None if self.interfaces is None else self.interfaces[begin:]
-        return Batch(self.rows.slice(begin), self.clock[begin:], numbers)
+        stamps = None if self.stamps is None else self.stamps[begin:]
+        return Batch(self.rows.slice(begin), self.clock[begin:], numbers, stamps)
 
 
 class Walk(Protocol):
@@ -119,6 +122,8 @@ class Unread:
     """Packets so far out of order that they were not moved to their place."""
     clock_steps: list[str] = field(default_factory=list)
     """How the clock of the file was set."""
+    apart: list[str] = field(default_factory=list)
+    """How far its clock is from that of another file, by which it is dated."""
     redated: int = 0
     """Packets that alone had another time than those around them."""
     newest_ns: int = 0
@@ -131,6 +136,7 @@ class Unread:
             marks.append(frames.Mark(frames.DROPPED, now, source, dropped, "reported by the capture file"))
         if self.clock_steps:
             marks.append(frames.Mark(frames.CLOCK, now, source, len(self.clock_steps), set_clock(self.clock_steps)))
+        marks += [frames.Mark(frames.CLOCK, now, source, 1, words) for words in self.apart]
         if self.redated:
             marks.append(frames.Mark(frames.CLOCK, now, source, self.redated, single_packets(self.redated)))
         reasons = []
@@ -255,7 +261,8 @@ class CaptureFile:
             self.rows.begin()
             going_on = self._read_batch()
             if self.rows.count:
-                yield Batch(self.rows.batch(self.source, stamp), self.rows.clock(), self.rows.interfaces())
+                beside = self.rows.interfaces(), self.rows.stamps()
+                yield Batch(self.rows.batch(self.source, stamp), self.rows.clock(), *beside)
 
     def growing(self, stamp: frames.Stamp) -> Iterator[Batch | None]:
         """Whole packets as they are written; None where there is none by now. Ends where the file is broken.

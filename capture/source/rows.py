@@ -74,6 +74,11 @@ class Rows:
         numbers = self._cells()[packet.INTERFACE]
         return numbers.copy() if numbers.any() else None
 
+    def stamps(self) -> NDArray[np.int64] | None:
+        """The TCP timestamp of each row, negative where it has none; None where no row has one."""
+        stamps = self._cells()[packet.STAMP]
+        return stamps.copy() if (stamps >= 0).any() else None
+
     def keep(self, data: bytes) -> None:
         """The rows that a walk over this data added stay, and so does it until the batch is made."""
         if self.count > self._kept_rows:

@@ -182,3 +182,45 @@ def test_a_clock_of_one_interface_that_is_set_adds_no_finding_and_takes_none(cap
     assert said(after) == before
     assert after.coverage.decoded_messages == after.coverage.messages
     assert after.coverage.measures["clock_steps"] == 1
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_clock_that_goes_to_and_fro_adds_no_finding_and_takes_none(capture, seed, tmp_path):
+    """Up to twelve times in a capture, by a few seconds, in quiet moments too."""
+    (head, part_ns, packets), before = capture
+    dice = random.Random(seed)
+    times, by_ns = dice.randrange(3, 13), dice.choice([-1, 1]) * dice.choice([3, 5, 30, 600]) * S
+    stepped = [(ns + by_ns * (at * times // len(packets) % 2), rest) for at, (ns, rest) in enumerate(packets)]
+    after = library.replay(write(tmp_path / "fro.pcap", head, part_ns, stepped))
+    assert said(after) == before
+    assert after.coverage.decoded_messages == after.coverage.messages
+
+
+def ends_of(head, rest):
+    """The connection of a packet."""
+    link = struct.unpack("<I", head[20:24])[0]
+    ip = rest[8 + len(LINK_HEADERS[link]) :]
+    return frozenset([(ip[12:16], ip[20:22]), (ip[16:20], ip[22:24])])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_clocks_of_two_captures_that_differ_add_no_finding_and_take_none(capture, seed, tmp_path):
+    """Two or three hosts capture one network, each some connections, and one in three is seen by two of them."""
+    (head, part_ns, packets), before = capture
+    dice = random.Random(seed)
+    count = dice.choice([2, 3])
+    off_s = [0] + [dice.choice([-1, 1]) * round(LEAST_S * (DAY_S / LEAST_S) ** dice.random()) for _ in range(count - 1)]
+    sees = {}
+    for _, rest in packets:
+        own = random.Random(f"{seed} {sorted(ends_of(head, rest))}")
+        sees.setdefault(ends_of(head, rest), own.sample(range(count), 1 + (own.random() < 0.33)))
+    parts = [
+        [(ns + by_s * S, rest) for ns, rest in packets if number in sees[ends_of(head, rest)]]
+        for number, by_s in enumerate(off_s)
+    ]
+    after = library.replay(
+        *write_each(tmp_path, head, part_ns, parts, ["east.pcap", "north.pcap", "west.pcap"][:count])
+    )
+    assert said(after) == before
+    assert after.coverage.decoded_messages == after.coverage.messages
+    assert after.coverage.measures["clock_steps"] == count - 1
