@@ -5,8 +5,10 @@ forgotten. A control request without a captured response counts once its sender 
 happens.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from wirecheck.judge.ledger.failures import GENERATIONS, SORTING, Failure, Failu
 from wirecheck.judge.ledger.ledger import Ledger, in_order
 from wirecheck.judge.thresholds import Settings
 from wirecheck.judge.topology.clusters import Clusters, Group
+from wirecheck.judge.topology.endpoint_history import host_of
 from wirecheck.judge.topology.forwarding import Forwarding
 from wirecheck.judge.topology.log_generations import LogGenerations, generations_of
 from wirecheck.judge.topology.unauthenticated_hosts import UnauthenticatedHosts
@@ -308,6 +311,16 @@ class CheckContext:
     def of_member(self, claim: Claim) -> bool:
         """Whether a server's claim is not that of one that no member names."""
         return claim["endpoint"] not in self.unauthenticated_hosts.unlisted
+
+    @cached_property
+    def clients_by_list(self) -> Counter[str]:
+        """By the smallest host of those that broker lists connect, to how many other hosts these granted something."""
+        listed, found = self.clusters.listed_with, Counter[str]()
+        for _, host in self.ledger.subjects("host"):
+            peers = () if host in listed else self.ledger.claims("peer", "host", host)
+            granted = {listed.get(host_of(peer["endpoint"])) for peer in peers if peer.peak["granted"]}
+            found.update(one for one in granted if one is not None)
+        return found
 
     def generation_facts(self) -> list[tuple[str, tuple[object, ...]]]:
         """The logs that have more than one generation, and since when."""

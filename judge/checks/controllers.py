@@ -309,13 +309,34 @@ def two_leaders_same_epoch(subject: Subject, group: Group, context: CheckContext
         states, lambda c: (c["partition"], c["leader_epoch"], generation_of(c))
     ):
         near = {claim["leader"] for claim in claims if is_near(claim)}
-        first = {claim["leader"]: claim for claim in reversed(claims) if len(near) < 2 or not is_near(claim)}
-        if len(first) > 1:
+        believed = [claim for claim in claims if len(near) < 2 or not is_near(claim)]
+        for first in of_one_list(believed, context):
             sides = tuple(first_of(claim) for _, claim in sorted(first.items()))
             columns = {**of_id(subject, group, context), "brokers": tuple(sorted(first)), "count": len(first)}
             columns["first_ns"] = sorted(claim.first.ts_ns for claim in first.values())[1]
             words = {"partition": partition, "epoch": epoch}
             yield Evidence((subject[1], partition, epoch), sides, **columns, words=words)
+
+
+def of_one_list(claims: list[Claim], context: CheckContext) -> list[dict[int, Claim]]:
+    """The leaders and their first claims, if they are several: of what servers state that list one another, and of what
+    is stated elsewhere. Of several such lists, that one counts to which most clients get access: servers may know one
+    another alone, and state anything about a cluster whose brokers do not list them.
+    """
+    if len({claim["leader"] for claim in claims}) < 2:
+        return []
+    context.watch()
+    by_list: dict[str | None, list[Claim]] = defaultdict(list)
+    for claim in claims:
+        for own in {context.clusters.listed_with.get(host_of(seen.server)) for seen in (claim.first, claim.last)}:
+            by_list[own].append(claim)
+    unlisted = by_list.pop(None, [])
+    most = max((context.clients_by_list[own] for own in by_list if own), default=0)
+    counted = [one for own, found in by_list.items() if own and context.clients_by_list[own] == most for one in found]
+    if sum(context.clients_by_list[own] == most for own in by_list if own) > 1:
+        counted = []
+    first = {claim["leader"]: claim for claim in sorted([*counted, *unlisted], key=attrgetter("first"), reverse=True)}
+    return [first] if len(first) > 1 else []
 
 
 def is_near(claim: Claim) -> bool:

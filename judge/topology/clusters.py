@@ -45,6 +45,7 @@ from wirecheck.judge.topology.membership import (
     listener_of,
     renamings,
     taken_apart,
+    together,
     twins,
     two_logs,
     unreported,
@@ -226,6 +227,8 @@ class Clusters:
         self.unlisted = doubted.unlisted
         """Endpoints that no member names."""
         self.listener = listener_of(self.addresses)
+        self.listed_with = together(self.addresses)
+        """By host one of those that broker lists connect it with, however far."""
         self.named_ends = {claim["address"] for claim in self.addresses}
         """Addresses of brokers."""
         self.unknown = Group(label)

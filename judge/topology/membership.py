@@ -506,6 +506,25 @@ def listener_of(addresses: Iterable[Claim]) -> Listener:
     return root
 
 
+def together(addresses: Iterable[Claim]) -> dict[str, str]:
+    """By host that lists brokers, or is listed, the smallest host that lists connect it with. Brokers that advertise
+    other hosts on another listener are not together by it, nor are servers that list one another alone.
+    """
+    hosts = defaultdict[str, set[str]](set)
+    for claim in addresses:
+        one, other = host_of(claim["endpoint"]), host_of(claim["address"])
+        hosts[one].add(other)
+        hosts[other].add(one)
+    found = dict[str, str]()
+    for first in sorted(hosts):
+        waiting = [first] if first not in found else []
+        for host in waiting:
+            if host not in found:
+                found[host] = first
+                waiting += hosts[host]
+    return found
+
+
 RENAMED = 2
 """So many topics, and most of those that both know, have other names at a proxy that renames them."""
 

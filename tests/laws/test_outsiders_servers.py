@@ -143,3 +143,28 @@ def test_servers_without_a_cluster_id_that_have_the_numbers_of_all_brokers_chang
     found = after(name, clients, tmp_path)
     assert findings_of(found) == findings_of(before)
     assert cards_of(found) == cards_of(before)
+
+
+@pytest.mark.parametrize("share", [1 / 15, 1 / 3])
+@pytest.mark.parametrize("numbers", ["of brokers", "of their own"])
+@pytest.mark.parametrize("count", [3, MANY])
+def test_servers_that_list_one_another_alone_name_no_second_leader(capture, count, numbers, share, tmp_path):  # noqa: F811
+    """Each of them names other leaders of all topics, in the epochs that there are: by lists they are a cluster."""
+    name, before = capture
+    of = CLUSTERS[name]
+    brokers = [broker["nodeId"] for broker in brokers_of(of)]
+    own = [*brokers, *range(50, 57)] if numbers == "of brokers" else [*range(50, 60)]
+    hosts = [f"{OUTSIDE}{40 + number}" for number in range(count)]
+    listed = [{"nodeId": n, "host": host, "port": PORT} for n, host in zip(own, hosts, strict=False)]
+    clients = []
+    for number in range(ASKED * count):
+        state = {"partitionIndex": 0, "leaderId": brokers[number % BROKERS], "leaderEpoch": number % 2}
+        answer = metadata(of, listed, of.topics)
+        for topic in answer["topics"]:
+            topic["partitions"] = [{"errorCode": 0, **state, "replicaNodes": brokers, "isrNodes": brokers}]
+        one = Client(of, (hosts[number % count], PORT), "app", number, share=share)
+        one.ask("Metadata", 12, {"topics": None}, answer, number // count)
+        clients.append(one)
+    found = after(name, clients, tmp_path)
+    assert [one for one in findings_of(found) if one[0] == "CTL002"] == []
+    assert {*cards_of(found)} == {*cards_of(before)} or share < 1 / 3  # who came first lists the brokers
