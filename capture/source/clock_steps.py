@@ -45,6 +45,8 @@ AT_ONCE_NS = 500_000_000
 """Hosts acknowledge what they receive by then."""
 PROMPT = 3
 """So often a host has done so, and never later, before its silence says anything."""
+STAMPED = 8_000
+"""So many rows before a step show the rate of timestamps."""
 MOST_LOOKS = 16
 """Of one batch so many steps are looked at."""
 READ_BYTES = 1 << 20
@@ -364,7 +366,8 @@ class Clock:
     def _step_by_stamps(self, batch: Batch, ts_ns: NDArray[np.int64], at: int) -> int | None:
         """How far the clock was set ahead; negative: back."""
         assert batch.stamps is not None
-        rows, times, stamps = batch.rows.slice(0, at), ts_ns[:at], batch.stamps[:at]
+        begin = max(at - STAMPED, 0)
+        rows, times, stamps = batch.rows.slice(begin, at - begin), ts_ns[begin:at], batch.stamps[begin:at]
         if at < ROWS and self.before is not None:
             known = self.before.num_rows
             stamps_so_far = _both(self._before_stamps, known, stamps, at, NO_STAMP)

@@ -8,7 +8,7 @@ Rule: no order between captures is guessed. Without segments in common, or where
 from __future__ import annotations
 
 import zlib
-from itertools import combinations, groupby, pairwise
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -63,15 +63,14 @@ class Apart(NamedTuple):
 
 def clocks_apart(files: Iterable[Dated], clocks: Mapping[Path, Clock]) -> dict[Path, Apart]:
     """The files whose clock is not that of most others. `clocks`: of files that are not dated by their own time."""
-    captures = [*_captures(files, clocks)][:MOST_CAPTURES]
+    captures = [*_captures((one for one in files if one.newest_ns), clocks)][:MOST_CAPTURES]
     if len(captures) < 2:
         return {}
     seen = [_seen(capture, clocks) for capture in captures]
     apart: dict[int, dict[int, int]] = {number: {} for number in range(len(captures))}
-    for one, other in combinations(apart, 2):
-        by_ns = ahead_ns(seen[one], seen[other])
-        if by_ns is not None:
-            apart[one][other], apart[other][one] = by_ns, -by_ns
+    for (one, other), later_ns, ways in _in_common(seen):
+        if (ahead := ahead_ns(later_ns, ways)) is not None:
+            apart[one][other], apart[other][one] = ahead, -ahead
     found: dict[Path, Apart] = {}
     left = {number for number, others in apart.items() if others}
     while left:
@@ -103,7 +102,7 @@ def _captures(files: Iterable[Dated], clocks: Mapping[Path, Clock]) -> Iterator[
         begins = [0]
         for at, (before, after) in enumerate(pairwise(own), 1):
             is_next = before.newest_ns <= after.first_ns <= before.newest_ns + LONG_NS
-            if not (before.newest_ns and is_next) and after.path not in clocks:
+            if not is_next and after.path not in clocks:
                 begins.append(at)
         yield from (own[begin:end] for begin, end in pairwise([*begins, len(own)]))
 
@@ -151,14 +150,26 @@ def _mixed(words: NDArray[np.uint64], more: NDArray[np.uint64]) -> NDArray[np.ui
     return words ^ (words >> SHIFT)
 
 
-def ahead_ns(one: SeenOnce, other: SeenOnce) -> int | None:
-    """How far the clock of the other capture is ahead of that of the one; None: nothing shows it."""
-    _, here, there = np.intersect1d(one.prints, other.prints, assume_unique=True, return_indices=True)
-    if len(here) < LEAST:
+def _in_common(seen: Sequence[SeenOnce]) -> Iterator[tuple[tuple[int, int], NDArray[np.int64], NDArray[np.uint64]]]:
+    """Of two captures how much later the second one has each segment that is in both, and by whom these were sent. What
+    is in more than two is compared from one to the next.
+    """
+    numbers_of = np.repeat(np.arange(len(seen)), [len(one.prints) for one in seen])
+    prints, ts_ns, ways = (np.concatenate(column) for column in zip(*seen, strict=True))
+    order = np.argsort(prints, kind="stable")
+    at = np.flatnonzero(prints[order][1:] == prints[order][:-1])
+    first, second = order[at], order[at + 1]
+    pairs = numbers_of[first] * len(seen) + numbers_of[second]
+    for pair in np.unique(pairs).tolist():
+        of_pair = pairs == pair
+        yield divmod(pair, len(seen)), (ts_ns[second] - ts_ns[first])[of_pair], ways[first][of_pair]
+
+
+def ahead_ns(by_ns: NDArray[np.int64], ways: NDArray[np.uint64]) -> int | None:
+    """How far one clock is ahead of the other, by so much later times of these segments; None: nothing shows it."""
+    if len(by_ns) < LEAST:
         return None
-    by_ns = other.ts_ns[there] - one.ts_ns[here]
     middle = int(np.median(by_ns))
     near = np.abs(by_ns - middle) < EXACT_NS
-    ways = one.ways[here]
     agreeing = len(np.unique(ways[near]))
     return middle if near.mean() >= AGREE and 1 < agreeing == len(np.unique(ways)) else None
