@@ -7,7 +7,7 @@ Rule: no order between captures is guessed. Without segments in common, or where
 
 from __future__ import annotations
 
-import zlib
+from hashlib import blake2b
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -30,6 +30,8 @@ LEAST = 8
 """So many segments in common show it."""
 AGREE = 0.9
 """So many of them are as far apart as most: a segment may be sent again on one way alone."""
+MOST_TRAFFIC = 0.5
+"""Hosts whose segments are in both are ends of so much of one capture: others may send theirs again, past the other."""
 MOST_CAPTURES, MOST_FILES = 16, 16
 """So many captures are compared, by so many files of each."""
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
@@ -44,6 +46,13 @@ class SeenOnce(NamedTuple):
     ts_ns: NDArray[np.int64]
     ways: NDArray[np.uint64]
     """Of each segment by whom to whom."""
+    sources: NDArray[np.uint64]
+    """The address of its sender."""
+    targets: NDArray[np.uint64]
+
+    def share_of(self, hosts: NDArray[np.uint64]) -> float:
+        """Of how many of its segments one of these hosts is an end."""
+        return float((np.isin(self.sources, hosts) | np.isin(self.targets, hosts)).mean()) if len(self.prints) else 0.0
 
 
 class Apart(NamedTuple):
@@ -108,7 +117,8 @@ def _captures(files: Iterable[Dated], clocks: Mapping[Path, Clock]) -> Iterator[
 
 
 def _seen(capture: Sequence[Dated], clocks: Mapping[Path, Clock]) -> SeenOnce:
-    parts = [SeenOnce(np.zeros(0, np.uint64), np.zeros(0, np.int64), np.zeros(0, np.uint64))]
+    none = np.zeros(0, np.uint64)
+    parts = [SeenOnce(none, np.zeros(0, np.int64), none, none, none)]
     for one in capture[:MOST_FILES]:
         try:
             if one.path.stat().st_size > SURVEYED_BYTES:
@@ -124,25 +134,28 @@ def _seen(capture: Sequence[Dated], clocks: Mapping[Path, Clock]) -> SeenOnce:
     every = SeenOnce(*(np.concatenate(column) for column in zip(*parts, strict=True)))
     prints, first, counts = np.unique(every.prints, return_index=True, return_counts=True)
     once = first[counts == 1]
-    return SeenOnce(prints[counts == 1], every.ts_ns[once], every.ways[once])
+    return SeenOnce(prints[counts == 1], *(column[once] for column in every[1:]))
 
 
 def _of_rows(rows: pa.RecordBatch) -> SeenOnce:
     size = rows.column("payload_len").to_numpy()
     at = np.flatnonzero((size > 0) & (rows.column("kind").to_numpy() == frames.FRAME))
-    ways = np.zeros(len(at), np.uint64)
-    for name in ("src_ip", "src_port", "dst_ip", "dst_port"):
-        column = rows.column(name)
-        if name.endswith("_ip"):
-            hashes = np.array([zlib.crc32(one.encode()) for one in column.dictionary.to_pylist()], np.uint64)
-            values = hashes[column.indices.to_numpy()]
-        else:
-            values = column.to_numpy().astype(np.uint64)
-        ways = _mixed(ways, values[at])
+    sources, targets = (_addresses(rows.column(name))[at] for name in ("src_ip", "dst_ip"))
+    ways = _mixed(sources, targets * MULTIPLIER)
+    for name in ("src_port", "dst_port"):
+        ways = _mixed(ways, rows.column(name).to_numpy()[at].astype(np.uint64))
     prints = ways
     for name in ("tcp_seq", "tcp_ack", "payload_len"):
         prints = _mixed(prints, rows.column(name).to_numpy()[at].astype(np.uint64))
-    return SeenOnce(prints, rows.column("ts_ns").to_numpy()[at], ways)
+    return SeenOnce(prints, rows.column("ts_ns").to_numpy()[at], ways, sources, targets)
+
+
+def _addresses(column: pa.DictionaryArray) -> NDArray[np.uint64]:
+    """A number for each address, which no other one is found to have."""
+    texts = column.dictionary.to_pylist()
+    hashes = [int.from_bytes(blake2b(one.encode(), digest_size=8).digest(), "big") for one in texts]
+    found: NDArray[np.uint64] = np.array(hashes, np.uint64)[column.indices.to_numpy()]
+    return found
 
 
 def _mixed(words: NDArray[np.uint64], more: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -155,14 +168,16 @@ def _in_common(seen: Sequence[SeenOnce]) -> Iterator[tuple[tuple[int, int], NDAr
     is in more than two is compared from one to the next.
     """
     numbers_of = np.repeat(np.arange(len(seen)), [len(one.prints) for one in seen])
-    prints, ts_ns, ways = (np.concatenate(column) for column in zip(*seen, strict=True))
+    prints, ts_ns, ways, sources, targets = (np.concatenate(column) for column in zip(*seen, strict=True))
     order = np.argsort(prints, kind="stable")
     at = np.flatnonzero(prints[order][1:] == prints[order][:-1])
     first, second = order[at], order[at + 1]
     pairs = numbers_of[first] * len(seen) + numbers_of[second]
     for pair in np.unique(pairs).tolist():
-        of_pair = pairs == pair
-        yield divmod(pair, len(seen)), (ts_ns[second] - ts_ns[first])[of_pair], ways[first][of_pair]
+        both, of_pair = divmod(pair, len(seen)), pairs == pair
+        hosts = np.unique(np.concatenate([sources[first[of_pair]], targets[first[of_pair]]]))
+        if max(seen[one].share_of(hosts) for one in both) >= MOST_TRAFFIC:
+            yield both, (ts_ns[second] - ts_ns[first])[of_pair], ways[first][of_pair]
 
 
 def ahead_ns(by_ns: NDArray[np.int64], ways: NDArray[np.uint64]) -> int | None:

@@ -224,3 +224,27 @@ def test_clocks_of_two_captures_that_differ_add_no_finding_and_take_none(capture
     assert said(after) == before
     assert after.coverage.decoded_messages == after.coverage.messages
     assert after.coverage.measures["clock_steps"] == count - 1
+
+
+@pytest.mark.parametrize("by_s", [-60, 30, 3_600])
+def test_hosts_that_send_their_segments_again_past_the_other_capture_move_no_clock(capture, by_s, tmp_path):
+    """Two captures without a connection in common, but for one whose two ends send all of it again, later."""
+    (head, part_ns, packets), before = capture
+    link = LINK_HEADERS[struct.unpack("<I", head[20:24])[0]]
+    of_one = {ends: number % 2 for number, ends in enumerate(dict.fromkeys(ends_of(head, rest) for _, rest in packets))}
+    parts = [[(ns, rest) for ns, rest in packets if of_one[ends_of(head, rest)] == number] for number in (0, 1)]
+    at_ns = packets[len(packets) // 2][0]
+    talk = traffic.Talk(client=("127.0.77.1", 40_000), server=("127.0.77.2", 9_999), ts_ns=at_ns).open()
+    for _ in range(20):
+        talk.request(b"q" * 50).response(b"r" * 50)
+    rows = []
+    for segment in talk.close().segments:
+        packet = link + traffic.ip(segment)
+        rows.append((segment.ts_ns, struct.pack("<II", len(packet), len(packet)) + packet))
+    parts[0] += rows
+    parts[1] += [(ns + by_s * S, rest) for ns, rest in rows]
+    for part in parts:
+        part.sort(key=lambda row: row[0])
+    after = library.replay(*write_each(tmp_path, head, part_ns, parts, ["east.pcap", "west.pcap"]))
+    assert said(after) == before
+    assert "clock_steps" not in after.coverage.measures
