@@ -25,7 +25,7 @@ STATE = (
     "Corruption: ",
     "doesn't exist",  # a batch, in Spark's logs
     "Checksum error",  # of a file of Spark's logs that was cut
-    "java.nio.charset.",  # of one whose bytes are no text
+    "exception: Input length = ",  # of one whose bytes are no text (MalformedInputException)
 )
 FULL = ("No space left on device", "Disk quota exceeded")
 DIED = (
