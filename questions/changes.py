@@ -677,11 +677,14 @@ def request_in(near: Sequence[Seen], envelope: Seen) -> tuple[Seen | None, bool]
     """The request that an Envelope carries, of those that were open, and whether it is certainly this one.
 
     A broker that answers a part of a request itself (IncrementalAlterConfigs of its loggers) forwards the rest: such an
-    Envelope answers it, but may be another's.
+    Envelope answers it, but may be another's. Of requests with the same bytes, time shows which one it carries only
+    where one capture has them all: the clocks of two may differ.
     """
     near = [one for one in near if not is_answered_otherwise(one, envelope)]
     same = [one for one in near if one.digest is not None and one.digest == envelope.digest]
-    certain = [one for one in same if one.time_ns <= envelope.time_ns <= forwarded_until_ns(one)] or same
+    in_time = [one for one in same if one.time_ns <= envelope.time_ns <= forwarded_until_ns(one)]
+    by_one_clock = all(one.frame.source == envelope.frame.source for one in same)
+    certain = in_time if in_time and by_one_clock else same
     if certain:
         return certain[-1], len(certain) == 1
     asked = asked_of(envelope)

@@ -724,3 +724,16 @@ def test_of_a_request_that_a_broker_answered_itself_or_that_was_refused_no_other
     (one,) = found(direct("CreateTopics", 7, CREATE, CREATED))
     (refused,) = found(envelope(request("CreateTopics", 7, CREATE), error=31))
     assert (one.answered_by, refused.answered_by) == (None, None)
+
+
+@pytest.mark.parametrize(("source", "named"), [("a.pcap", [None, "User:alice"]), ("b.pcap", [None, None])])
+def test_of_equal_requests_time_names_one_only_where_one_clock_has_them_all(source, named):
+    """Two people run one command within seconds, and one Envelope was lost. By another clock it may be of either."""
+    inner, answer = request("CreateTopics", 7, CREATE), response("CreateTopics", 7, CREATED)
+    asked = [
+        direct("CreateTopics", 7, CREATE, CREATED, at=number * SECOND, client=(CLIENT[0], 40000 + number))
+        for number in range(2)
+    ]
+    sent = frames(envelope(inner, answer, at=SECOND + 5 * MS).segments, source=source)
+    every = [frames([segment for talk in asked for segment in talk.segments]), sent]
+    assert [one.principal for one in Changes().read(every).merged()] == named
