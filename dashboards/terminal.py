@@ -25,6 +25,7 @@ from wirecheck.dashboards.verdict import (
     clusters_seen,
     counted,
     counted_once,
+    cut_messages,
     first_cards,
     heading,
     mood,
@@ -386,7 +387,7 @@ def basis_lines(result: Verdict) -> Iterator[Text]:
         decoded = coverage.decoded_messages
         whole = decoded == coverage.messages
         share = "all decoded" if whole else f"{decoded:,} decoded"
-        parts.append(f"{plural(coverage.messages, 'message')}, {share}")
+        parts.append(f"{plural(coverage.messages, 'message')}, {share}{cut_messages(coverage)}")
     if len(clusters := clusters_seen(result)) > 1:
         parts.append(f"{len(clusters):,} clusters")
     if about := result.about:

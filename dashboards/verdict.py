@@ -294,6 +294,14 @@ def not_read(coverage: Coverage) -> list[str]:
     return [f"{plural(count, noun)}{rest}" for count, noun, rest in found if count]
 
 
+def cut_messages(coverage: Coverage) -> str:
+    """What was captured of messages that a gap cut, or that began before the capture; they are in no count. Bytes of
+    encrypted connections are no part of any message that can be known.
+    """
+    count = 0 if coverage.encrypted_connections else coverage.measures.get("skipped_bytes", 0)
+    return f", besides {plural(count, 'byte')} of messages that were cut" if count else ""
+
+
 def suggestions(coverage: Coverage) -> list[str]:
     """A line for each draft that would read messages that were not decoded."""
     found = coverage.parts("draft_messages")

@@ -8,7 +8,7 @@ from rich.console import Console
 from tests.dashboards.results import ABOUT, FINDING, HOSTILE, RESULT, SIDE, TOPIC, changed, hostile, read
 from wirecheck.commands.screen import legible
 from wirecheck.dashboards import terminal, terminal_tables
-from wirecheck.dashboards.verdict import PLURALS
+from wirecheck.dashboards.verdict import PLURALS, cut_messages
 from wirecheck.story.seen import NotKept, Partition
 from wirecheck.story.verdict import Captured
 from wirecheck.wording import hex_id, ns_of
@@ -309,3 +309,12 @@ def test_bytes_that_tables_of_an_earlier_release_lack_are_not_shown_as_none_at_a
     from wirecheck.dashboards.terminal_tables import volume
 
     assert (volume(0), volume(700, 300), volume(None), volume(700, None)) == ("0 B", "1000 B", "", "")
+
+
+@pytest.mark.parametrize(
+    ("skipped", "encrypted", "text"),
+    [(0, 0, ""), (5_032, 0, ", besides 5,032 bytes of messages that were cut"), (204, 1, "")],
+)
+def test_what_was_captured_of_cut_messages_is_beside_the_count_of_whole_ones(skipped, encrypted, text):
+    measures = {"skipped_bytes": skipped} if skipped else {}
+    assert cut_messages(replace(RESULT.coverage, measures=measures, encrypted_connections=encrypted)) == text
