@@ -1,8 +1,8 @@
 """How long clients wait: from when a server could answer, how long a request lets it take, and which requests their
 client gave up.
 
-Rule: only a connection of which no byte is missing shows that no response came. While the client's TCP receive window
-is 0, no server can send one.
+Rule: only a connection of which no byte is missing since a request was sent shows that no response came. While the
+client's TCP receive window is 0, no server can send one.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 
 from wirecheck.decode.api_names import key_of, name_of
 from wirecheck.decode.columns import Table, value_per
+from wirecheck.decode.connection.connection import FIRST_GAPS
 from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, PENDING, Connection, Exchanges
 from wirecheck.decode.message import Decoded, Status
 from wirecheck.decode.wire import REQUEST, RESPONSE
 
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 TablesOf = Callable[[str], Mapping[str, Table]]
 """The tables of the requests of an API; empty where none was decoded."""
 SECOND_NS, MILLISECOND_NS = 1_000_000_000, 1_000_000
@@ -81,17 +83,49 @@ def whole(connection: Connection) -> bool:
     return connection.protocol == "kafka" and no_byte_missing(connection) and understood and begun
 
 
+def whole_since(exchanges: Exchanges, message: Ints) -> Bools:
+    """Of each request whether no response to it is among what was not captured: all that is missing of its connection
+    was sent before, but for later requests. After it messages are read again.
+    """
+    every = [(whole(one), one) for one in exchanges.connections]
+    found = [
+        is_whole or missing_before(one, since_ns)
+        for at, since_ns in zip(exchanges.connection[message].tolist(), exchanges.ts_ns[message].tolist(), strict=True)
+        for is_whole, one in [every[at]]
+    ]
+    return np.array(found, np.bool_)
+
+
+def missing_before(connection: Connection, since_ns: int) -> bool:
+    lost = connection.unseen_request_bytes + connection.unseen_response_bytes
+    listed = len(connection.gaps) < FIRST_GAPS and sum(gap.size for gap in connection.gaps) == lost > 0
+    begun = connection.from_start or connection.responses > 0
+    if not listed or connection.protocol != "kafka" or is_doubtful(connection) or not begun:
+        return False
+    return all(
+        0 <= gap.until_ns <= since_ns or (gap.side == REQUESTS and gap.since_ns > since_ns) for gap in connection.gaps
+    )
+
+
+REQUESTS = 0
+"""The side of a gap."""
+
+
 def no_byte_missing(connection: Connection) -> bool:
     """Whether all bytes from the first that was seen are there, understood or not."""
-    lost = (
-        connection.unseen_request_bytes,
-        connection.unseen_response_bytes,
+    lost = connection.unseen_request_bytes or connection.unseen_response_bytes
+    return not lost and not is_doubtful(connection)
+
+
+def is_doubtful(connection: Connection) -> bool:
+    """Whether it is unknown, for other reasons than gaps, what was sent on it."""
+    doubts = (
         connection.cut_bytes,
         connection.conflicting_bytes,
         connection.limits_hit,
         connection.is_guess,
     )
-    return not any(lost)
+    return any(doubts)
 
 
 def until_ns(exchanges: Exchanges, rows: Ints) -> Ints:
@@ -115,7 +149,7 @@ def given_up(exchanges: Exchanges, decoded: Decoded, tables_of: TablesOf) -> Int
     writes = decoded.messages.key[message] == PRODUCE
     ended = (exchanges.outcome[rows] == CLOSED_BY_CLIENT) | writes
     since_ns = answerable_ns(exchanges, message)
-    known = np.array([whole(one) for one in exchanges.connections], np.bool_)[exchanges.connection[message]]
+    known = whole_since(exchanges, message)
     due = np.maximum(due_ns(exchanges, decoded, message, tables_of), since_ns + SHORTEST_NS)
     enough_ns = np.where(writes, since_ns + OVERDUE_NS, due)
     long = until_ns(exchanges, rows) >= enough_ns

@@ -1093,6 +1093,13 @@ def grp012_cannot_know__whether_it_got_a_response(lab):
     joins(lab, 20, 100, client_id="late", unseen_response_bytes=300, **CLOSES)
 
 
+def grp012_fires__packets_were_lost_before(lab):
+    """What is missing was sent before the member asked."""
+    member(lab, until=20)
+    lost = {"gaps": (lacks(ns(5), 1, 300),), "unseen_response_bytes": 300}
+    joins(lab, 20, 100, client_id="late", **lost, **CLOSES)
+
+
 # GRP013
 
 

@@ -4,16 +4,19 @@ from itertools import pairwise
 from random import Random
 
 import numpy as np
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from tests.depth import DEEP
 from tests.judge.cases_progress import fetches
-from tests.judge.lab import B1, B2, B3, ID_1, Lab, exchanged, ns, open_rows
+from tests.judge.lab import B1, B2, B3, ID_1, Lab, exchanged, lacks, ns, open_rows
 from tests.laws.test_judge import absurd
+from wirecheck.decode.columns import tables
 from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, PENDING, RESPONSE_UNSEEN
 from wirecheck.decode.connection.framing.recognise import hash_of_client
 from wirecheck.decode.message import decode
+from wirecheck.decode.request_waits import given_up
+from wirecheck.judge.activity_states import UNSEEN_ONE_IN
 from wirecheck.judge.claims.extract.extraction import claims
 from wirecheck.judge.revisions.judge import Judge
 
@@ -92,6 +95,36 @@ def test_lost_responses_accuse_nobody(seed, share, granted_ones):
 
 
 @FEW
+@given(seed=SEEDS, share=st.sampled_from([0.02, 0.05, 0.1, 0.15]), error=st.sampled_from((15, 29, 30, 53, -1)))
+def test_who_is_rejected_is_named_though_part_of_it_is_lost(seed, share, error):
+    """A share of what was seen is the same, whatever is lost at random."""
+    lab = rejected_all_the_time(error, every=2)
+    talk, dice = lab.talks[1], Random(seed)
+    talk.rejected = set()
+    lose_exchanges(lab, lambda one, _: one is not talk or dice.random() >= share)
+    lose_responses(lab, dice, share, granted_ones=False)
+    lost = sum(answer < 0 for _, answer, _ in talk.exchanges)
+    assume(lost * UNSEEN_ONE_IN < len(talk.exchanges) - lost)  # else a success may have been among them
+    assert states(lab)["app", "10.0.0.7", "SyncGroup"] == "stalled"
+
+
+@FEW
+@given(seed=SEEDS, side=st.sampled_from((0, 1)), answers_lost=st.booleans())
+def test_what_was_lost_before_a_request_does_not_hide_that_nobody_answers_it(seed, side, answers_lost):
+    dice = Random(seed)
+    gaps = [lacks(ns(dice.uniform(1, 30)), side, 100) for _ in range(dice.randint(1, 9))]
+    gaps += [lacks(ns(60), 1, 100)] * answers_lost
+    facts = {"unseen_request_bytes": sum(gap.size for gap in gaps), "gaps": tuple(gaps)}
+    talk = Lab().talk(closed_by="client-fin", close_ns=ns(90), **facts)
+    for at in range(30):
+        talk.ask(at, "Heartbeat", 4, {"groupId": "g"}, {"errorCode": 0})
+    talk.ask(40, "Heartbeat", 4, {"groupId": "g"}, outcome=CLOSED_BY_CLIENT)
+    exchanges, decoded = exchanged(talk)
+    found = given_up(exchanges, decoded, lambda name: tables(decoded, name, "request")).tolist()
+    assert found == ([] if answers_lost else [30])
+
+
+@FEW
 @given(seed=SEEDS, begins=st.integers(0, 140), lasts=st.integers(1, 150))
 def test_a_late_start_an_early_end_and_a_broker_that_was_not_captured_accuse_nobody(seed, begins, lasts):
     dice = Random(seed)
@@ -115,11 +148,11 @@ def test_strangers_change_nobodys_row(seed):
     assert mine == states(alone)
 
 
-def rejected_all_the_time(error):
+def rejected_all_the_time(error, every=5):
     lab = Lab()
     lab.metadata(0)
     talk = lab.talk(B1, "app", "10.0.0.7")
-    for at in range(1, 100, 5):
+    for at in range(1, 100, every):
         talk.ask(at, "SyncGroup", 5, {}, {"errorCode": error})
     lab.until = 160
     return lab

@@ -23,7 +23,7 @@ from wirecheck.decode.connection.exchanges import (
 )
 from wirecheck.decode.message import Status
 from wirecheck.decode.peer import Conversation
-from wirecheck.decode.request_waits import ROUNDS, answerable_ns, whole
+from wirecheck.decode.request_waits import ROUNDS, answerable_ns, whole_since
 from wirecheck.judge.claims.batch import Batch
 from wirecheck.judge.claims.claim import Claim
 from wirecheck.judge.claims.extract.wire_format import due_ns
@@ -51,7 +51,7 @@ def claims(batch: Batch) -> Iterator[Claim]:
         message, of = int(asked[place]), exchanges.connections[connection[place]]
         gave_up = has_given_up(of)
         enough_ns = max(allows_ns, LONG_NS) if gave_up else allows_ns + LONG_NS
-        if waited_ns[place] >= enough_ns and whole(of):
+        if waited_ns[place] >= enough_ns and whole_since(exchanges, asked[place : place + 1])[0]:
             yield from overdue(batch, message, int(since_ns[place]), int(until_ns[place]))
 
 

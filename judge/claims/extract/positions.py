@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from wirecheck.decode.connection.exchanges import ANSWERED, CLOSED_BY_CLIENT, PENDING
-from wirecheck.decode.request_waits import OVERDUE_NS, SECOND_NS, until_ns, whole
+from wirecheck.decode.request_waits import OVERDUE_NS, SECOND_NS, until_ns, whole_since
 from wirecheck.judge.claims.batch import Batch, Bools, Lines, among, key_of_messages
 from wirecheck.judge.claims.claim import AT, LOWEST, METADATA_LOG
 from wirecheck.judge.claims.extract.replicas import replicas, to_clients
@@ -169,15 +169,14 @@ def restored(batch: Batch) -> Iterator[Rows]:
 def joins(batch: Batch) -> Iterator[Rows]:
     """How long members wait until all others have joined: the longest time until a response, or until they close the
     connection, and when the last request was sent that has none before the capture ends. A response may be missing only
-    where all of the connection was captured.
+    where all of the connection was captured since then.
     """
     asked = batch.lines("JoinGroup", "request")
     if asked is None:
         return
     exchanges, row = batch.exchanges, batch.exchange[asked.message]
     outcome = exchanges.outcome[row]
-    each_whole = np.array([whole(one) for one in exchanges.connections], np.bool_)
-    is_whole = each_whole[exchanges.connection[asked.message]]
+    is_whole = whole_since(exchanges, asked.message)
     ended, pending = (outcome == ANSWERED) | ((outcome == CLOSED_BY_CLIENT) & is_whole), (outcome == PENDING) & is_whole
     to_ns = np.where(ended, until_ns(exchanges, row), 0)
     waited = (ended & (to_ns - asked.ts_ns >= OVERDUE_NS)) | pending
