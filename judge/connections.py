@@ -24,6 +24,7 @@ from wirecheck.judge.ledger.connection_sums import (
     CUT,
     MIDWAY,
     NOT_YET_NS,
+    SIZE,
     UNTIMED,
     connection_of,
     nameless,
@@ -190,8 +191,13 @@ def partial(
     for client_id, anybodys in sorted(whose, key=str):
         over = connection.peak.get("over") and connection.peak.get("close_ns")
         seen = (connection.first, connection.last) if over else span(connection)
-        peak = {**(times or {}), **({} if over else {"open": 1})}
+        peak = {**(times or {}), **({} if over else {"open": 1}), SIZE: size_of(connection, anybodys=bool(anybodys))}
         yield Claim("partial", (*connection.key, client_id, anybodys, what), *seen, peak=peak)
+
+
+def size_of(connection: Claim, *, anybodys: bool) -> int:
+    facts = ("payload_bytes", "unseen_bytes", "cut_bytes")
+    return sum(connection.peak.get(fact, 0) for fact in facts[0 if anybodys else 1 :])
 
 
 def span(connection: Claim) -> tuple[Sighting, Sighting]:

@@ -20,7 +20,7 @@ from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.fetching import partition_states
 from wirecheck.judge.checks.lone_readers import longest_pause
 from wirecheck.judge.checks.progress import Log, by_slot, log_of, of_group
-from wirecheck.judge.checks.shapes import all_begun, captured_brokers, clock, counted, resting_on, seen_whole
+from wirecheck.judge.checks.shapes import all_begun, captured_brokers, clock, counted, resting_on, seen_repeatedly
 from wirecheck.judge.checks.versions import advertised, took
 from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, Claim, Subject, error_name
 from wirecheck.judge.claims.extract.clients import EPOCH_END_NS
@@ -130,8 +130,9 @@ def waiting_member(
         clients = clients_at(subject[1], context) if mine else []
         for held in mine:
             idle_ns = max(since_ns, idle_since_ns(held, subject, clients, group, context))
-            waits = held.member.peak["alive"] - idle_ns >= context.settings.broker_grace_ns
-            if waits and all_captured(held.member, idle_ns, clients, group, context):
+            alive_ns = held.member.peak["alive"]
+            waits = alive_ns - idle_ns >= context.settings.broker_grace_ns
+            if waits and all_captured(held.member, idle_ns, clients, group, context, until_ns=alive_ns):
                 found.append((held.member, idle_ns))
     return max(found, key=lambda one: (one[0].peak["alive"], str(one[0].key)), default=None)
 
@@ -418,7 +419,7 @@ def all_captured(
     group: Group,
     context: CheckContext,
     *,
-    until_ns: int | None = None,
+    until_ns: int,
 ) -> bool:
     """Whether every fetch from the host since then, to whatever broker of the cluster, is in the capture and was read:
     by the member's client, by those that fetch, and by any client that was not seen. What is missing of connections
@@ -430,7 +431,7 @@ def all_captured(
     every, own = set(group.endpoints), member["client_id"] or ""
     others = {one["client_id"] or "" for one in context.claims("member", group, "host", member["host"])} - {own}
     return all(
-        seen_whole(client[1] or None, client[2], every, group, context, since_ns=since_ns, until_ns=until_ns)
+        seen_repeatedly(client, every, since_ns, group, context, until_ns=until_ns)
         and all(all_begun(client[1] or None, client[2], one, group, context) for one in sorted(every))
         for client in clients
         if client[1] == own or (client[1] not in others and context.claims("fetch_asks", group, *client))

@@ -12,9 +12,9 @@ from wirecheck.client_ids import broker_of
 from wirecheck.decode.peer import Peer
 from wirecheck.judge.check_context import STALE_CONTROLLER_EPOCH, CheckContext
 from wirecheck.judge.claims.claim import AT, LEAST, Claim, Sighting, Subject
-from wirecheck.judge.claims.outcomes import MOST_SLOTS, SLOT_NS, Run
+from wirecheck.judge.claims.outcomes import MOST_SLOTS, SLOT_NS, UNSEEN, Run
 from wirecheck.judge.claims.seconds import at_second
-from wirecheck.judge.ledger.connection_sums import ANSWERS, BROKEN, CONTINUED, MIDWAY, NOT_YET_NS, UNTIMED
+from wirecheck.judge.ledger.connection_sums import ANSWERS, BROKEN, CONTINUED, MIDWAY, NOT_YET_NS, SIZE, UNTIMED
 from wirecheck.judge.results.finding import Evidence, Side, Time, first_of, last_of
 from wirecheck.judge.streaks import (
     PAUSE_NS,
@@ -23,6 +23,7 @@ from wirecheck.judge.streaks import (
     longest_of,
     served_elsewhere,
     stuck,
+    together,
     with_runs,
     with_successes,
     without_pause,
@@ -327,6 +328,58 @@ def may_lack(claim: Claim, since_ns: int, until_ns: int | None) -> bool:
     if claim.last.ts_ns + MINUTE_NS * bool(claim.peak.get("open")) < since_ns or (later and not is_used(claim)):
         return False
     return later or MIDWAY in claim.peak or may_be_missing(claim.peak, since_ns, until_ns or NOT_YET_NS)
+
+
+def seen_repeatedly(
+    client: Subject, endpoints: set[str], since_ns: int, group: Group, context: CheckContext, *, until_ns: int
+) -> bool:
+    """Whether what a client asked for again and again in this time, if at all, would be in the capture: all of it was
+    captured, or what is missing are moments only, and few of its requests lack their responses. Of connections that
+    began before the capture all is known from their first message on.
+    """
+    host = client[2]
+    partial = [
+        claim
+        for endpoint in sorted(endpoints)
+        for claim in partial_links(client[1] or None, host, endpoint, group, context)
+        if claim["what"] in {BROKEN, ANSWERS} and may_lack(claim, since_ns, until_ns)
+    ]
+    if not partial:
+        return True
+    counts = together(context.claims("activity", group, *client)).counts()
+    known = counts.total() - counts[UNSEEN]
+    few = known >= MANY_SEEN and counts[UNSEEN] * UNSEEN_ONE_IN <= known
+    return few and all(is_missing_for_moments(claim, since_ns, until_ns) for claim in partial)
+
+
+UNSEEN_ONE_IN = 10
+"""If fewer than one in so many responses is missing, what is asked several times is seen, or its response is."""
+MANY_SEEN = 10
+MOMENT_NS = 10 * SECOND_NS
+"""A lost packet of a heartbeat lacks until the next one: some seconds."""
+
+
+TOO_LITTLE_BYTES, FEW_BYTES = 16_384, 1_024
+"""On a connection on which a client asks again and again more is sent, and its requests are understood; in so few bytes
+are no more than some requests.
+"""
+
+
+def is_missing_for_moments(claim: Claim, since_ns: int, until_ns: int) -> bool:
+    """Whether few bytes of a connection are missing, or only now and then, and all others were understood."""
+    size = claim.peak.get(SIZE, 0)
+    if claim["anybodys"] and 0 < size <= TOO_LITTLE_BYTES:
+        return True
+    if claim.first.ts_ns >= until_ns or (UNTIMED in claim.peak and not claim.peak[UNTIMED]):
+        return False
+    if 0 < size <= FEW_BYTES and not claim["anybodys"]:
+        return True
+    spans = ((at_second(name) * SECOND_NS, ends_ns) for name, ends_ns in claim.peak.items() if name.startswith(AT))
+    return all(
+        min(ends_ns, until_ns) - max(begins_ns, since_ns) <= MOMENT_NS
+        for begins_ns, ends_ns in spans
+        if begins_ns <= until_ns and ends_ns >= since_ns
+    )
 
 
 def seen_everywhere(

@@ -32,6 +32,7 @@ from wirecheck.judge.checks.shapes import (
     known_addresses,
     resting_on,
     seen_everywhere,
+    seen_repeatedly,
     seen_whole,
     servers_of,
 )
@@ -314,7 +315,7 @@ def ends_at_its_coordinator(subject: Subject, group: Group, context: CheckContex
     mine_ns = (one.last.ts_ns for one in listings if (one["client_id"] or "") == client_id)
     if max(mine_ns, default=0) >= min(until_ns, max(claim.last.ts_ns for claim in mine)):
         return  # it looks for topics of a pattern, every five minutes; librdkafka joins once there is one
-    if not context.passed(until_ns) or not seen_everywhere(subject, first_ns, group, context, until_ns=until_ns):
+    if not context.passed(until_ns) or not asks_nothing_else(subject, first_ns, until_ns, group, context):
         return
     words = {
         "client": mine[0]["client_id"] or "a client without an ID",
@@ -324,6 +325,17 @@ def ends_at_its_coordinator(subject: Subject, group: Group, context: CheckContex
         "lacks": "" if joined else not_offered({claim["endpoint"] for claim in mine}, group, context),
     }
     yield resting_on(mine, client_id, host, client_ids=(mine[0]["client_id"],), first_ns=first_ns, words=words)
+
+
+def seen_until(client: Subject, since_ns: int, until_ns: int, group: Group, context: CheckContext) -> bool:
+    return seen_everywhere(client, since_ns, group, context, until_ns=until_ns)
+
+
+def asks_nothing_else(client: Subject, since_ns: int, until_ns: int, group: Group, context: CheckContext) -> bool:
+    """Whether all brokers were captured, and what it asked them for several times would be known."""
+    return bool(captured_brokers(group, context, asked_by=[client])) and seen_repeatedly(
+        client, set(group.endpoints), since_ns, group, context, until_ns=until_ns
+    )
 
 
 def asks_for_brokers_only(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -355,9 +367,10 @@ def asks_for_brokers_only(subject: Subject, group: Group, context: CheckContext)
     if in_reach and not (tries or any(is_producer(claim) for claim in found)):
         return
     is_one = not in_reach and len({broker for broker, _ in known}) == 1
+    seen = asks_nothing_else if tries else seen_until
     if not (
         is_one
-        or seen_everywhere(subject, first_ns, group, context, until_ns=last_ns)
+        or seen(subject, first_ns, last_ns, group, context)
         or (has_a_lost_name(known, group, context) and seeks_all_the_time(mine))
     ):
         return

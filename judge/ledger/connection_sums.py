@@ -33,6 +33,8 @@ ANSWERS = "responses of a connection may be missing"
 """Why part of the traffic of a connection is unknown. The times of the first are those of its requests."""
 UNTIMED = "untimed"
 """A peak of one of which bytes are missing: from when on it is not known when, as a negative number; 0 is from ever."""
+SIZE = "bytes"
+"""How many bytes are missing of one, at most; where its client is unknown, how many were sent on it, and back."""
 MIDWAY = "midway"
 """A peak of one whose beginning was not captured."""
 NOT_YET_NS = 1 << 62

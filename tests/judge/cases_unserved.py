@@ -889,6 +889,21 @@ def cli008_fires__asks_many_times_a_second(lab):
     asks_for_brokers(lab, host="10.0.0.1", times=[1 + number / 5 for number in range(200)])
 
 
+def asks_with_gaps(lab, *gaps):
+    lost = sum(gap.size for gap in gaps)
+    times = [1 + number / 5 for number in range(200)]
+    asks_for_brokers(lab, host="10.0.0.1", times=times, gaps=gaps, unseen_request_bytes=lost)
+
+
+def cli008_fires__asks_many_times_a_second_and_packets_are_lost(lab):
+    """What it asked for otherwise, if anything, it asked for again."""
+    asks_with_gaps(lab, *(lacks(ns(at), 0, 600) for at in (7, 19, 31)))
+
+
+def cli008_cannot_know__what_was_asked_for_half_of_the_time(lab):
+    asks_with_gaps(lab, lacks(ns(30), 0, 60_000, since_ns=ns(10)))
+
+
 def looks_from_many(lab, processes, of_each):
     """Checks of health behind one address: five a second, as many processes, each of which looks so many times."""
     for number in range(processes):
