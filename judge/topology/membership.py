@@ -12,7 +12,7 @@ and its smallest endpoint.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain, combinations, product
@@ -117,8 +117,9 @@ class Membership:
         for cluster_id, nodes in sorted(by_id.items()):
             core = self.cores[cluster_id] = self.core(nodes)
             others = set(nodes) - core.members
+            known = {host_of(one[0]) for one in others if self.words[one].stated and self.agrees(one, core)}
             for one in others:
-                self.place(one, core)
+                self.place(one, core, known)
             self.take_apart(cluster_id, core, others)
             others = {one for one in others if self.stated[one] == cluster_id}
             core.add((one, self.words[one]) for one in others - self.outsiders - self.beside)
@@ -175,8 +176,14 @@ class Membership:
     def since_ns(self, core: Core) -> int:
         return min(self.words[one].first_ns for one in core.members)
 
-    def place(self, one: Node, core: Core) -> None:
-        """Decide whether a node that the core does not list belongs to the cluster nevertheless."""
+    def agrees(self, one: Node, core: Core) -> bool:
+        """Whether most of the topic IDs that it reports are the core's."""
+        return self.words[one].common(core.words) > self.words[one].apart(core.words)
+
+    def place(self, one: Node, core: Core, known: Collection[str]) -> None:
+        """Decide whether a node that the core does not list belongs to the cluster nevertheless. `known`: hosts where
+        another listener reports its topic IDs.
+        """
         words = self.words[one]
         common, apart = words.common(core.words), words.apart(core.words)
         if not core.complete or not words.stated or words.controller:
@@ -184,7 +191,7 @@ class Membership:
                 self.outsiders.add(one)
         elif not common and not words.ids and words.lists and words.lists <= core.words.lists:
             self.beside.add(one)
-        elif not common or apart > common:
+        elif apart > common or not (common or host_of(one[0]) in known):
             self.outsiders.add(one)
 
     def barred(self, one: Node) -> "Barred":
