@@ -49,6 +49,8 @@ SAYS_SO = {
 """By API what an answer says of what a client asks for: that it is not there, or not yet."""
 ELECTION_NS = 30_000_000_000
 """No longer is a partition, or a group, without its broker while one is restarted."""
+IDLE_NS = 10_000_000_000
+"""A balancer, or a broker, closes a connection that was idle for so long."""
 AGAIN = 3
 """Who needs what is not there asks for it so often at least: no library gives up sooner."""
 NO_WORK = BEFORE_WORK | {"DescribeCluster", "InitProducerId"}
@@ -107,6 +109,8 @@ def at_rest(client: Client, rejected: Activity | None) -> ClientState:
     """Of a client that nothing is known against, but that it was granted no work before it left."""
     if client.closed_ns is None:
         return ClientState(WORKING, None, "")
+    if client.closed_by == "server" and client.closed_ns - client.last_ns >= IDLE_NS:
+        return ClientState(WORKING, None, "")  # who has nothing to ask opens a connection when it has
     if client.closed_by == "server":
         return ClientState(LOST, client.closed_ns, "server closed its last connection")
     return ClientState(LEFT, client.closed_ns, rejection(rejected) if rejected else "")

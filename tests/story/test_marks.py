@@ -121,6 +121,9 @@ def test_a_client_without_a_connection_has_left_or_is_lost():
     (working,) = result("working").clients[:1]
     (left,) = with_states([replace(working, closed_ns=7, closed_by="client")], (), (), ())
     (lost,) = with_states([replace(working, closed_ns=7, closed_by="server")], (), (), ())
+    idle_ns = working.last_ns + 15_000_000_000
+    (idle,) = with_states([replace(working, closed_ns=idle_ns, closed_by="server")], (), (), ())
+    assert idle.work == ClientState("working", None, ""), "it had nothing to ask"
     assert left.work == ClientState("left", 7, "")
     assert lost.work == ClientState("lost", 7, "server closed its last connection")
     assert marks_of(replace(result("working"), clients=(left, lost))).work.mark == "clear", "what it did was granted"
