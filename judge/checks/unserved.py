@@ -360,7 +360,8 @@ def asks_for_brokers_only(subject: Subject, group: Group, context: CheckContext)
         return
     context.watch()
     listings = (one for one in context.claims("listing", group, "server") if one["host"] == host)
-    if any((one["client_id"] or "") == client_id for one in listings):
+    listed = sum(one.count for one in listings if (one["client_id"] or "") == client_id)
+    if listed * LISTS_ONE_IN > count:  # sarama begins so, and asks for its own topics then
         return
     known = known_addresses([subject], group, context)
     in_reach = all(reached(address, broker, group, context) for broker, address in known)
@@ -371,7 +372,7 @@ def asks_for_brokers_only(subject: Subject, group: Group, context: CheckContext)
     if not (
         is_one
         or seen(subject, first_ns, last_ns, group, context)
-        or (has_a_lost_name(known, group, context) and seeks_all_the_time(mine))
+        or (has_a_lost_name(known, group, context) and (seeks_all_the_time(mine) or asks_each_second(mine)))
     ):
         return
     addresses = sorted(address for broker, address in known if not reached(address, broker, group, context))
@@ -430,6 +431,13 @@ def seeks_all_the_time(mine: Collection[Claim]) -> bool:
     )
 
 
+def asks_each_second(mine: Collection[Claim]) -> bool:
+    """Whether a client asks for metadata once a second for a minute, on one connection to each broker."""
+    runs = [run for claim in mine for run in claim.outcomes.runs()]
+    lasted_ns = max(run.last_ns for run in runs) - min(run.first_ns for run in runs)
+    return lasted_ns >= MINUTE_NS and on_one_connection(mine) >= lasted_ns // SECOND_NS
+
+
 def on_one_connection(mine: Collection[Claim]) -> int:
     """How many answers a client got that has one connection to each broker: many processes of a client ID at one host,
     as of checks of health, and tools that are started again, have many.
@@ -464,6 +472,8 @@ LOOKS_FOR_BROKERS, INIT = frozenset({"Metadata", FIND_COORDINATOR}), "InitProduc
 """How a client learns the leaders and its coordinator; what an idempotent producer asks any broker for."""
 AGAIN = 20
 """So many answers are more than a start needs."""
+LISTS_ONE_IN = 10
+"""Who asks for all topics more often than that looks for a pattern, or is a tool."""
 RARELY_NS = 3 * SECOND_NS
 """Clients ask again once a second while they reach no broker, and after five minutes when all is well."""
 WITHOUT_PAUSE_NS = SECOND_NS // 3

@@ -985,6 +985,32 @@ def cli008_cannot_know__a_monitor_of_a_cluster_of_which_one_broker_was_captured(
     seeks(lab, range(2, 120), name="kafka-2.kafka.svc", captured=False)
 
 
+def seeks_brokers(lab, times):
+    """Another client shows that both brokers were captured, by other addresses."""
+    for at in range(0, 120, 20):
+        for server in (B1, B2):
+            lab.metadata(at, server=server, brokers={B1: 1, B2: 2}, talk=lab.talk(server, "other", "10.0.0.8"))
+    talk = greet(lab.talk(client_id="app", host="10.0.0.7"), 0)
+    listed = [{"nodeId": number, "host": f"kafka-{number}.example", "port": 9092} for number in (1, 2)]
+    answer = {"brokers": listed, "clusterId": CLUSTER, "topics": [{"name": "orders", "topicId": ID_1}]}
+    for at in times:  # sarama asks for all topics first
+        talk.ask(at, "Metadata", 12, {"topics": [{"name": "orders"}] if at > 1 else None}, answer)
+    lab.until = 130
+
+
+def cli008_fires__host_names_are_not_found_and_it_asks_once_a_second(lab):
+    """As sarama's producer, on one connection."""
+    seeks_brokers(lab, [1 + number * 0.8 for number in range(140)])
+
+
+def cli008_near_miss__an_exporter_that_asks_every_ten_seconds(lab):
+    seeks_brokers(lab, range(1, 120, 10))
+
+
+def cli008_near_miss__a_tool_that_is_started_each_three_seconds(lab):
+    seeks_brokers(lab, range(1, 120, 3))
+
+
 def cli008_near_miss__a_tool_that_looks_at_many_groups(lab):
     seeks(lab, [at + number / 10 for at in range(2, 120, 10) for number in range(9)])
 
