@@ -120,7 +120,7 @@ def test_brokers_of_another_listener_are_named_by_one_that_reports_the_same_ids(
 
 @pytest.mark.parametrize(("topic_id", "is_member"), [(ID_1, True), (ID_2, False), (None, False)])
 def test_a_listener_without_topics_is_of_the_cluster_whose_ids_its_host_reports(topic_id, is_member):
-    """Clients are given addresses that nothing answers at. The other lists have none of this host, as behind proxies."""
+    """Clients are given addresses that nothing answers at. No other list has this host, as behind proxies."""
     lab, wrong = lab_of(), "10.0.5.1:9094"
     lab.metadata(40, [], server=wrong, brokers={"10.0.5.1:9999": 1})
     if topic_id is not None:
