@@ -372,7 +372,8 @@ def asks_for_brokers_only(subject: Subject, group: Group, context: CheckContext)
     if not (
         is_one
         or seen(subject, first_ns, last_ns, group, context)
-        or (has_a_lost_name(known, group, context) and (seeks_all_the_time(mine) or asks_each_second(mine)))
+        or (has_a_lost_name(known, group, context) and seeks_all_the_time(mine))
+        or (has_lost_names_alone(known, group, context) and asks_each_second(mine))
     ):
         return
     addresses = sorted(address for broker, address in known if not reached(address, broker, group, context))
@@ -395,6 +396,12 @@ def has_a_lost_name(known: set[tuple[int, str]], group: Group, context: CheckCon
                 if endpoints_of(address, broker, group, context)}  # fmt: skip
     named = any(not is_literal(address) for _, address in known)
     return named and all(broker in captured for broker, _ in known)
+
+
+def has_lost_names_alone(known: set[tuple[int, str]], group: Group, context: CheckContext) -> bool:
+    """Whether none of the addresses that these clients have for brokers was captured, and they are host names."""
+    lost = not any(reached(address, broker, group, context) or is_literal(address) for broker, address in known)
+    return lost and has_a_lost_name(known, group, context)
 
 
 def is_producer(claim: Claim) -> bool:

@@ -82,7 +82,7 @@ def test_every_error_code_of_a_part_counts_for_what_came_of_its_request():
 OF_EACH = {
     "MEMBER_ID_REQUIRED": "JoinGroup",
     "REBALANCE_IN_PROGRESS": "OffsetCommit",
-    "UNKNOWN_MEMBER_ID": "SyncGroup",
+    "UNKNOWN_MEMBER_ID": "OffsetCommit",
     "ILLEGAL_GENERATION": "OffsetCommit",
     "FENCED_MEMBER_EPOCH": "ConsumerGroupHeartbeat",
     "STALE_MEMBER_EPOCH": "OffsetCommit",
@@ -171,12 +171,6 @@ def test_each_line_counts_where_its_client_does_not_work_on_and_not_where_it_doe
     ends_nowhere = EVERY not in rule.works_on_by
     assert (state_of(api, error, None) == "stalled") is ends_nowhere
     assert (state_of(api, error, UNRELATED) == "stalled") is ends_nowhere
-
-
-def test_a_member_that_joins_again_each_time_and_commits_nothing_loses_its_work():
-    """As who takes longer than max.poll.interval.ms for each batch."""
-    assert state_of("OffsetCommit", "UNKNOWN_MEMBER_ID", "JoinGroup") == "stalled"
-    assert state_of("OffsetCommit", "UNKNOWN_MEMBER_ID", "OffsetCommit") == "working"
 
 
 def test_checkpoints_of_a_group_with_members_are_tried_again():
