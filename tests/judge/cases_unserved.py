@@ -990,7 +990,7 @@ def seeks_brokers(lab, times):
     for at in range(0, 120, 20):
         for server in (B1, B2):
             lab.metadata(at, server=server, brokers={B1: 1, B2: 2}, talk=lab.talk(server, "other", "10.0.0.8"))
-    talk = greet(lab.talk(client_id="app", host="10.0.0.7"), 0)
+    talk = greet(lab.talk("10.0.0.1:9094", "app", "10.0.0.7"), 0)
     listed = [{"nodeId": number, "host": f"kafka-{number}.example", "port": 9094} for number in (1, 2)]
     answer = {"brokers": listed, "clusterId": CLUSTER, "topics": [{"name": "orders", "topicId": ID_1}]}
     for at in times:  # sarama asks for all topics first
