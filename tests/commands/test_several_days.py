@@ -1,10 +1,10 @@
 """What spans days has dates, and what is of several clusters names them, on every screen that people read."""
 
 import gzip
-import json
 
 import pytest
 
+import wirecheck
 from tests.commands.conftest import ROOT
 from tools.board_picture import ending_at
 
@@ -25,40 +25,43 @@ def captures(tmp_path_factory):
     return found
 
 
-def test_cards_and_the_last_line_have_dates_and_clusters(run, captures):
-    screen = run("replay", *captures, "--fail-on", "never").stdout
-    heads = [line for line in screen.splitlines() if line.startswith((" ✗", " !"))]
+@pytest.fixture(scope="module")
+def verdicts(run, captures):
+    """The screens of both, and of the second alone; and their cards."""
+    found = [run("replay", *some, "--fail-on", "never").stdout.splitlines() for some in (captures, captures[1:])]
+    return [*found, *(wirecheck.replay(*some).json["cards"] for some in (captures, captures[1:]))]
+
+
+def test_cards_and_the_last_line_have_dates_and_clusters(verdicts):
+    both, _, cards, _ = verdicts
+    heads = [line for line in both if line.startswith((" ✗", " !"))]
     assert heads
     assert all(any(f"since {day} " in head for day in DAYS) for head in heads if "since" in head)
-    clusters = {line.split()[1] for line in screen.splitlines() if line.startswith("   cluster ")}
-    rows = json.loads(run("replay", *captures, "--fail-on", "never", "--format", "json").stdout)
-    assert clusters == {card["cluster"] for card in rows["cards"]}
+    clusters = {line.split()[1] for line in both if line.startswith("   cluster ")}
+    assert clusters == {card["cluster"] for card in cards}
     assert len(clusters) == 2
-    last = screen.splitlines()[-1]
-    assert "2 clusters" in last
+    assert "2 clusters" in both[-1]
+    assert f"{DAYS[0]} " in both[-1]
+    assert f" to {DAYS[1]} 12:00:0" in both[-1]
+
+
+def test_a_card_counts_the_clients_of_its_cluster(verdicts):
+    *_, both, alone = verdicts
+    of_it = {card["cluster"] for card in alone}
+    assert [card["impact"] for card in both if card["cluster"] in of_it] == [card["impact"] for card in alone]
+
+
+def test_of_one_day_and_cluster_neither_is_named(verdicts):
+    alone = verdicts[1]
+    assert not [line for line in alone if line.startswith("   cluster ")]
+    assert not [line for line in alone if DAYS[1] in line]
+
+
+def test_a_list_ends_with_the_days(run, captures):
+    ended = run("errors", *captures)
+    last = (ended.stdout + ended.stderr).splitlines()[-1]
     assert f"{DAYS[0]} " in last
-    assert f" to {DAYS[1]} 12:00:0" in last
-
-
-def test_a_card_counts_the_clients_of_its_cluster(run, captures):
-    both, alone = (json.loads(run("replay", *some, "--fail-on", "never", "--format", "json").stdout)
-                   for some in (captures, captures[1:]))  # fmt: skip
-    of_it = {card["cluster"] for card in alone["cards"]}
-    impacts = [[card["impact"] for card in one["cards"] if card["cluster"] in of_it] for one in (both, alone)]
-    assert impacts[0] == impacts[1]
-
-
-def test_of_one_day_and_cluster_neither_is_named(run, captures):
-    screen = run("replay", captures[1], "--fail-on", "never").stdout
-    assert not [line for line in screen.splitlines() if line.startswith("   cluster ")]
-    assert DAYS[1] not in screen
-
-
-@pytest.mark.parametrize("command", ["errors", "groups", "latency", "changes", "timeline"])
-def test_lists_end_with_the_days(run, captures, command):
-    ended = run(command, *captures)
-    assert f"{DAYS[0]} " in (ended.stdout + ended.stderr).splitlines()[-1]
-    assert DAYS[1] in (ended.stdout + ended.stderr).splitlines()[-1]
+    assert DAYS[1] in last
 
 
 def test_a_timeline_names_clusters_where_there_are_several(run, captures):
