@@ -8,6 +8,7 @@ either mark is red.
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from wirecheck.client_ids import is_of_node
 from wirecheck.decode.peer import Conversation
@@ -337,45 +338,78 @@ def agreement(result: Verdict) -> Mark:
     return Mark(kind, f"{does}: {listed(sorted(codes | outages))}")
 
 
+class Clients(NamedTuple):
+    """How many clients are counted, and what came of their work."""
+
+    every: int
+    states: Counter[str]
+    """Of those whose harm is not expected."""
+    gone: int
+    """They left, granted no work."""
+
+    @property
+    def unseen(self) -> int:
+        return self.states[NOT_CAPTURED]
+
+    @property
+    def at_work(self) -> int:
+        return self.every - self.gone - self.unseen
+
+    @property
+    def doubts(self) -> int:
+        return self.states[FAILING] + self.states[IN_DOUBT]
+
+    @property
+    def are_known_to_work(self) -> bool:
+        """Whether one does, none is in doubt, and most were captured. It is known of those that are not stalled."""
+        works = self.states[WORKING] + self.states[LEFT] + self.states[LOST]
+        return bool(works) and not self.doubts and self.at_work > 0 and 2 * self.unseen <= self.every
+
+
+def clients_of(result: Verdict) -> Clients:
+    counted = [one for one in result.clients if one.is_counted]
+    expected = {one.client for entry in result.entries if entry.expected for one in entry.card.harm.clients}
+    states = Counter(one.work.state for one in counted if one.work is not None and one.key not in expected)
+    gone = sum(one.work is not None and one.work.state == LEFT and one.work.how != "" for one in counted)
+    return Clients(len(counted), states, gone)
+
+
 def work(result: Verdict) -> Mark:
     """Whether every client gets its work done, over what was seen."""
-    clients = [one for one in result.clients if one.is_counted]
-    expected = {one.client for entry in result.entries if entry.expected for one in entry.card.harm.clients}
-    counts = Counter(one.work.state for one in clients if one.work is not None and one.key not in expected)
-    away = [f"{plural(counts[ELSEWHERE], 'client')} went on at brokers that were not captured"]
-    seen = [*uncaptured(result.clusters), *unread(result.coverage)]
-    nodes, rest = stalled_nodes(result), [*(away if counts[ELSEWHERE] else []), *seen]
-    if not clients:
+    clients, nodes = clients_of(result), stalled_nodes(result)
+    away = clients.states[ELSEWHERE]
+    rest = [f"{plural(away, 'client')} went on at brokers that were not captured"] if away else []
+    rest += [*uncaptured(result.clusters), *unread(result.coverage)]
+    if not clients.every:
         return Mark("anomaly" if nodes else "visibility", " \u00b7 ".join(["no client was read", *nodes, *rest]))
     kind: MarkKind = worst_kind(result, of_work=True)
-    if counts[STALLED] or counts[IN_PART] or any(entry.card.harm.clients for entry in unexpected(result)):
+    hurt = clients.states[STALLED] + clients.states[IN_PART]
+    if hurt or any(entry.card.harm.clients for entry in unexpected(result)):
         kind = "violation"
-    elif kind == "clear" and (
-        counts[FAILING] or counts[IN_DOUBT] or not (counts[WORKING] + counts[LEFT] + counts[LOST])
-    ):
+    elif kind == "clear" and not clients.are_known_to_work:
         kind = "visibility"
-    gone = sum(one.work is not None and one.work.state == LEFT and one.work.how != "" for one in clients)
-    unseen = counts[NOT_CAPTURED]
-    at_work = len(clients) - gone - unseen
-    if kind == "clear" and (at_work <= 0 or unseen > len(clients) - unseen):
-        kind = "visibility"
-    works = kind == "clear"
+    if found := troubles(clients):
+        text = f"{', '.join(found)} of {plural(clients.every, 'client')}"
+    elif kind == "clear":
+        text = all_work(clients.at_work, "other client" if clients.gone or clients.unseen else "client")
+    else:
+        text = f"{plural(clients.every, 'client')}, none known to be stalled{outage_codes(result)}"
     if nodes and kind in {"clear", "visibility"}:
         kind = "anomaly"
-    doubts = counts[FAILING] + counts[IN_DOUBT]
-    words = [(counts[STALLED], "stalled"), (counts[IN_PART], "rejected in part"),
-             (counts[SKIPPED], "skipped records"), (doubts, IN_DOUBT)]  # fmt: skip
-    found = [f"{count:,} {what}" for count, what in words if count]
-    many = plural(len(clients), "client")
-    if found:
-        text = f"{', '.join(found)} of {many}"
-    elif works:
-        text = all_work(at_work, "other client" if gone or unseen else "client")
-    else:
-        text = f"{many}, none known to be stalled{outage_codes(result)}"
-    apart = [f"{plural(count, 'client')} {what}" for count, what in ((gone, "left, granted no work"),
-             (unseen, f"{'was' if unseen == 1 else 'were'} not captured")) if count]  # fmt: skip
-    return Mark(kind, " \u00b7 ".join([text, *apart, *nodes, *rest]))
+    return Mark(kind, " \u00b7 ".join([text, *apart(clients), *nodes, *rest]))
+
+
+def troubles(clients: Clients) -> list[str]:
+    states = clients.states
+    found = {"stalled": states[STALLED], "rejected in part": states[IN_PART], "skipped records": states[SKIPPED]}
+    return [f"{count:,} {what}" for what, count in {**found, IN_DOUBT: clients.doubts}.items() if count]
+
+
+def apart(clients: Clients) -> list[str]:
+    """Those of whom it is not known, or that did no work."""
+    unseen = f"{'was' if clients.unseen == 1 else 'were'} not captured"
+    every = ((clients.gone, "left, granted no work"), (clients.unseen, unseen))
+    return [f"{plural(count, 'client')} {what}" for count, what in every if count]
 
 
 def all_work(count: int, noun: str) -> str:
