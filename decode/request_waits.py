@@ -97,10 +97,14 @@ def whole_since(exchanges: Exchanges, message: Ints) -> Bools:
 
 
 def missing_before(connection: Connection, since_ns: int) -> bool:
+    """Whether all that is missing was sent before. Brokers answer in order: where they seem not to, the response to a
+    request that is behind its own in the capture was taken for none.
+    """
     lost = connection.unseen_request_bytes + connection.unseen_response_bytes
     listed = len(connection.gaps) < FIRST_GAPS and sum(gap.size for gap in connection.gaps) == lost > 0
     begun = connection.from_start or connection.responses > 0
-    if not listed or connection.protocol != "kafka" or is_doubtful(connection) or not begun:
+    in_order = not connection.out_of_order
+    if not (listed and begun and in_order) or connection.protocol != "kafka" or is_doubtful(connection):
         return False
     return all(
         0 <= gap.until_ns <= since_ns or (gap.side == REQUESTS and gap.since_ns > since_ns) for gap in connection.gaps
