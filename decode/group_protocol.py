@@ -16,6 +16,17 @@ LEGAL = re.compile(rb"[a-zA-Z0-9._-]{1,249}")
 """Names of topics (org.apache.kafka.common.internals.Topic)."""
 MOST = 100_000
 """Topics or partitions of one member."""
+POLL_EXPIRED = "consumer poll timeout has expired."
+"""Why a member leaves whose application does not poll (max.poll.interval.ms): its process lives on."""
+REASONS = frozenset({
+    POLL_EXPIRED,
+    "the consumer is being closed",
+    "the consumer unsubscribed from all topics",
+    "member was removed by an admin",
+})  # fmt: skip
+"""Why members leave, in the words of Kafka's own clients (KIP-800: AbstractCoordinator, KafkaConsumer, KafkaAdminClient
+of 3.9 and 4.1).
+"""
 
 
 class Subscription(NamedTuple):

@@ -22,7 +22,7 @@ from wirecheck.decode import dialect
 from wirecheck.decode.columns import tables
 from wirecheck.decode.envelope import ENVELOPE
 from wirecheck.decode.failed import Contents, before_content, contents
-from wirecheck.decode.group_protocol import assignment, subscription
+from wirecheck.decode.group_protocol import REASONS, assignment, subscription
 from wirecheck.decode.holes import laid_out
 from wirecheck.decode.interpret.content import no_text
 from wirecheck.decode.interpret.vectors import bytes_of, vec64
@@ -372,7 +372,7 @@ def _with_cuts(spans: Spans, rows: Ints, found: list[Cuts]) -> Spans:
 
 # --- classic groups: what the consumer protocol says is kept, without what applications add
 
-GROUP_APIS = (11, 14, 15)
+GROUP_APIS = (11, 13, 14, 15)
 MEMBERS = (
     ("JoinGroup", "request", "protocols", "metadata", "protocol_type", subscription),
     ("JoinGroup", "response", "members", "metadata", "protocol_type", subscription),
@@ -405,7 +405,21 @@ def group_cuts(messages: Messages) -> list[Cuts]:
             if known is not None:
                 message = int(table.message[row])
                 found.append((message, _offset(decoded, message, int(table[column].at[row])), list(known.content)))
-    return found
+    return found + _known_reasons(decoded)
+
+
+def _known_reasons(decoded: Decoded) -> list[Cuts]:
+    """Why members leave, in words of Kafka's own clients: nothing of these is secret. Others are an application's."""
+    leaving = tables(decoded, "LeaveGroup", "request").get("members")
+    if leaving is None or not len(leaving):
+        return []
+    reasons = leaving["reason"]
+    rows = [row for row, reason in enumerate(reasons.strings()) if reason in REASONS]
+    messages = [int(leaving.message[row]) for row in rows]
+    return [
+        (message, _offset(decoded, message, int(reasons.at[row])), [])
+        for message, row in zip(messages, rows, strict=True)
+    ]
 
 
 @cache
@@ -413,6 +427,7 @@ def _group_projection() -> Projection:
     columns: dict[tuple[str, str], list[str]] = {}
     for api, side, lines, column, type_column, _ in MEMBERS:
         columns.setdefault((api, side), []).extend([f"{lines}.{column}".lstrip("."), type_column])
+    columns["LeaveGroup", "request"] = ["members.reason"]
     return only(columns)
 
 

@@ -19,6 +19,7 @@ from wirecheck.judge.checks.progress import (
     Reader,
     Times,
     Who,
+    expired,
     greatest,
     last_leave,
     log_of,
@@ -95,7 +96,7 @@ def behind(log: Log, partition: int, done: list[Claim]) -> Behind | None:
     every = (one for one in log.every("committed") if one["group"] == reads)
     acted_ns = max(one.peak["committed"][0] for one in every)
     slow = left_ns - acted_ns >= patience_ns(done, commits, slot)
-    waited = greatest(end, slot - 1) > offset and (slow or stays(last, log))
+    waited = greatest(end, slot - 1) > offset and (slow or expired(last) or stays(last, log))
     grows = end[-1][0] - slot >= least and greatest(end) > greatest(end, slot)
     return Behind(greatest(end) - offset, acted_ns, last) if waited and grows else None
 

@@ -921,6 +921,11 @@ def last_leave(reads: str, context: CheckContext, group: Group) -> Claim | None:
     return None if lives else last
 
 
+def expired(left: Claim) -> bool:
+    """Whether who left a group did so the last time because its application did not poll in time: it lives on."""
+    return bool(left.peak.get("expired") == left.last.ts_ns)
+
+
 def asks_on(member: Claim, since_ns: int, log: Log) -> bool:
     """Whether its client sent anything after that, a heartbeat that is answered by REBALANCE_IN_PROGRESS among it."""
     return asked_last_ns(member, log) > since_ns

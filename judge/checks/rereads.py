@@ -25,6 +25,7 @@ from wirecheck.judge.checks.progress import (
     assigned_last,
     begun_again,
     by_slot,
+    expired,
     greatest,
     log_of,
     longest_gap,
@@ -231,7 +232,7 @@ def leaves(reads: str, again: Again, log: Log) -> list[Claim]:
 
 
 def leaves_well(reads: str, again: Again, log: Log) -> bool:
-    return sum(claim.count for claim in leaves(reads, again, log)) >= ROUNDS
+    return sum(claim.count for claim in leaves(reads, again, log) if not expired(claim)) >= ROUNDS
 
 
 def never_commits(reads: str, log: Log) -> bool:
@@ -242,7 +243,7 @@ def looks_at_the_first(reads: str, again: Again, partition: int, log: Log) -> bo
     """Whether a reader asks for the first records only, leaves well each time and ends its connection, and its group
     commits nothing: as a check of health does, and who cannot process the first record.
     """
-    if any(len(claim.tally) > 1 for claim in leaves(reads, again, log)):
+    if any(expired(claim) or len(claim.tally) > 1 for claim in leaves(reads, again, log)):
         return False  # it was away for longer than its max.poll.interval.ms
     first_only = again.only and begins_at_the_first(again, partition, log)
     return first_only and never_commits(reads, log) and leaves_well(reads, again, log)

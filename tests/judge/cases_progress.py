@@ -14,6 +14,7 @@ from tests.judge.lab import B1, B2, ID_1, ID_2, disagrees_at, disagrees_later, l
 from wirecheck.decode.connection.connection import FIRST_GAPS
 from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, PENDING, RESPONSE_UNSEEN, Gap
 from wirecheck.decode.connection.framing.recognise import hash_of_client
+from wirecheck.decode.group_protocol import POLL_EXPIRED
 from wirecheck.judge.results.finding import DOUBTED
 
 OUT_OF_RANGE = 1
@@ -751,9 +752,10 @@ def grp010_cannot_know(lab):
 # GRP011
 
 
-def leaves(talk, at):
+def leaves(talk, at, reason=None):
     gone = [{"memberId": "m-1"}]
-    talk.ask(at, "LeaveGroup", 3, {"groupId": "g", "members": gone}, {"errorCode": 0, "members": gone})
+    asked = {"groupId": "g", "members": [{"memberId": "m-1", "reason": reason}] if reason else gone}
+    talk.ask(at, "LeaveGroup", 5 if reason else 3, asked, {"errorCode": 0, "members": gone})
 
 
 def leaves_behind(lab, *, stopped=30, left=45, until=120, times=(), **facts):
@@ -2116,7 +2118,7 @@ def grp018_near_miss__a_job_that_reads_all_there_is(lab):
         leaves(talk, at + 7)
 
 
-def leaves_at(lab, offset, every=11):
+def leaves_at(lab, offset, every=11, reason=None):
     """It reads from the beginning up to an offset that it cannot process, leaves well, and is started again."""
     lists_songs(lab, 170)
     grows(lab, 170, rate=4)
@@ -2125,7 +2127,7 @@ def leaves_at(lab, offset, every=11):
         lists_offset(lab, at + 0.5, 0, -2)
         high = 4 * at
         fetches(lab, [(at + 1, 0, high), (at + 2, min(offset, high), high)])
-        leaves(talk, at + 5)
+        leaves(talk, at + 5, reason)
 
 
 def grp018_fires__it_leaves_well_each_time(lab):
@@ -2198,6 +2200,19 @@ def grp018_fires__a_check_of_health_each_6_s_as_a_note(lab):
     """As soon as who is started again because it fails; but it asks for the first records only, and leaves."""
     leaves_at(lab, 0, every=6)
     assert not doubted(lab)
+
+
+def grp018_fires__it_does_not_poll_in_time(lab):
+    """Each round ends as its application has been busy with the first records for too long: it never gets further."""
+    leaves_at(lab, 0, reason=POLL_EXPIRED)
+    (found,) = lab.findings("GRP018")
+    assert (found["kind"], found["client_ids"]) == ("anomaly", ["reader"])
+
+
+def grp018_fires__it_leaves_for_a_reason_of_its_own_as_a_note(lab):
+    leaves_at(lab, 0, reason="all well")
+    (found,) = lab.findings("GRP018")
+    assert found["kind"] == "information"
 
 
 def joins_again(lab, *, reads_on=False):

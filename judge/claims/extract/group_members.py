@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from wirecheck.decode.group_protocol import assignment
+from wirecheck.decode.group_protocol import POLL_EXPIRED, assignment
 from wirecheck.judge.claims.batch import Batch, Bools, Lines
 from wirecheck.judge.claims.claim import Claim
 from wirecheck.judge.claims.extract.client_sets import Partitions
@@ -49,7 +49,7 @@ def claims(batch: Batch) -> Iterator[Rows]:
             yield of_members(alive, "member_id", peak, epoch >= 0)
             yield left(alive, epoch == LEAVES)
     if gone := batch.lines("LeaveGroup", "response"):
-        yield left(gone, np.ones(len(gone), np.bool_))
+        yield left(gone, np.ones(len(gone), np.bool_), peak={"expired": expired_ns(gone)})
 
 
 def patience_ms(joined: Lines) -> Ints:
@@ -65,12 +65,23 @@ def listed_in(joined: Lines) -> Ints:
     return found
 
 
-def left(answers: Lines, where: Bools) -> Rows:
-    """Who left a group, by connection: a process that ends leaves once, and its connection closes."""
+def expired_ns(gone: Lines) -> Ints:
+    """When LeaveGroup was answered to a member whose application did not poll in time; -1 for others."""
+    asked, says = gone.batch.lines("LeaveGroup", "request", "members"), np.zeros(len(gone.batch.decoded), np.bool_)
+    if asked is not None:
+        says[asked.message[[reason == POLL_EXPIRED for reason in asked.table["reason"].strings()]]] = True
+    found: Ints = np.where((gone.partner >= 0) & says[gone.partner], gone.ts_ns, -1)
+    return found
+
+
+def left(answers: Lines, where: Bools, **more: Any) -> Rows:
+    """Who left a group, by connection: a process that ends leaves once, and its connection closes; `more` as of
+    `Rows`.
+    """
     group, known = answers.other_column("group_id")
     client = answers.batch.connection_part(answers.message, 0)
     good = known & where & (answers["error_code"] == 0)
-    return answers.states("left", ["@who", group, client], good, tally=answers.slots)
+    return answers.states("left", ["@who", group, client], good, tally=answers.slots, **more)
 
 
 def of_members(
