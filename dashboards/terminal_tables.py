@@ -23,7 +23,7 @@ from wirecheck.story.seen import Client, Partition, StatedBy, TopicDescription
 from wirecheck.wording import plural, rfc3339
 
 WIDEST = 1000
-MANY = 1000
+MANY = 200
 """Rows of a table from which on it is printed line by line."""
 FOLDING = {
     "cluster": 8,

@@ -53,7 +53,7 @@ from wirecheck.story.seen import (
 )
 from wirecheck.story.unexplained import unexplained
 from wirecheck.story.verdict import Finding, Harm, Verdict
-from wirecheck.streaming.store import result_folder
+from wirecheck.streaming.store import minute_sums, result_folder
 from wirecheck.streaming.store.batches import Tables
 from wirecheck.streaming.store.result_damage import DamagedResultError
 from wirecheck.streaming.store.result_tables import TABLES, latest_revisions
@@ -394,17 +394,22 @@ class LatestRows:
     def add(self, table: str, rows: pa.Table) -> None:
         self._parts.setdefault(table, []).append(rows)
         self._rows[table] = self._rows.get(table, 0) + rows.num_rows
-        if TABLES[table].revised and self._rows[table] > self._limit.get(table, SPARE_ROWS):
+        if self._is_thinned(table) and self._rows[table] > self._limit.get(table, SPARE_ROWS):
             self._thin(table)
 
+    @staticmethod
+    def _is_thinned(table: str) -> bool:
+        return TABLES[table].revised or table in minute_sums.KEYS
+
     def _thin(self, table: str) -> None:
-        held = latest_revisions(pa.concat_tables(self._parts[table]))
+        every = pa.concat_tables(self._parts[table])
+        held = minute_sums.together(table, every) if table in minute_sums.KEYS else latest_revisions(every)
         self._parts[table], self._rows[table] = [held], held.num_rows
         self._limit[table] = 2 * held.num_rows + SPARE_ROWS
 
     def tables(self) -> Mapping[str, pa.Table]:
         for table in self._parts:
-            if TABLES[table].revised:
+            if self._is_thinned(table):
                 self._thin(table)
         return {table: pa.concat_tables(parts) for table, parts in self._parts.items()}
 
