@@ -75,7 +75,11 @@ def show(
     *,
     every: bool,
 ) -> None:
-    listings: tuple[tuple[Listing[Any], Sequence[Any]], ...] = ((TOPICS, topics), (APIS, apis), (SERVERS, servers))
+    listings: tuple[tuple[Listing[Any], Sequence[Any]], ...] = (
+        (TOPICS.of_clusters(lambda row: row[0].cluster, topics, 1), topics),
+        (APIS.of_clusters(lambda row: row[0].cluster, apis, 1), apis),
+        (SERVERS.of_clusters(lambda row: row.cluster, servers, 0), servers),
+    )
     for listing, rows in listings:
         if rows:
             listing.show(rows, "text", every=every)

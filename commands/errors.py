@@ -25,6 +25,8 @@ from wirecheck.session.subjects import clients_first, close_to, of_broker, unkno
 from wirecheck.wording import broker_name, client_name, clock, plural
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from wirecheck.questions.error_rows import ErrorRow
     from wirecheck.questions.traffic import Traffic
 
@@ -75,7 +77,7 @@ def errors(
         named = brokers or whole or asked["client"] is not None
         mine = [row for row in found if named or not of_broker(row)]
         shown = [row for row in mine if every or whole or row.effect != "routine"]
-        LISTING.show(shown, form, every=every)
+        listing(shown).show(shown, form, every=every)
         if traffic.failures.others:
             tell(f"wirecheck: not listed: {plural(traffic.failures.others, 'more error')}")
         if form == "text":
@@ -149,6 +151,12 @@ def row_of(row: "ErrorRow") -> Row:
     return found | {name: found.pop(name) for name in ("first_seen", "last_seen")}
 
 
+def listing(rows: "Sequence[ErrorRow]") -> "Listing[ErrorRow]":
+    return LISTING.of_clusters(lambda row: row.cluster, rows, CLUSTER_AT)
+
+
+CLUSTER_AT = 6
+"""Before the client."""
 LISTING: "Listing[ErrorRow]" = Listing(
     "errors",
     row_of,

@@ -13,7 +13,7 @@ import click
 
 from wirecheck.commands import completion, names, options
 from wirecheck.commands.ending import Stop
-from wirecheck.commands.errors import LISTING
+from wirecheck.commands.errors import listing
 from wirecheck.commands.listing import need_messages
 from wirecheck.commands.screen import console, legible
 
@@ -62,7 +62,7 @@ def explain(code: str | None, inputs: tuple[str, ...]) -> None:
             raise click.UsageError(f"with INPUT, give an error; for a check: wirecheck replay {shlex.join(inputs)} -v")
         print_page(listed_checks.page(name))
     elif (number := error_number(code)) is not None:
-        print_page(error_page(number))
+        print_page(error_page(number, asks=not inputs))
         if inputs:
             print_seen(number, inputs)
     else:
@@ -108,13 +108,15 @@ def print_seen(number: int, inputs: tuple[str, ...]) -> None:
     rows = [row for row in clients_first(error_rows(traffic)) if row.error == name]
     click.echo(f"\nWho gets {name} in this input:\n" if rows else "\nNo response in this input has it.")
     if rows:
-        LISTING.show(rows, "text", every=False)
+        listing(rows).show(rows, "text", every=False)
     result = answers(options.session(), inputs, None, "default").verdict()
     about = [one for one in result.entries if names_it(one, result.by_id, name)]
+    several = len({one.cluster for one in about} - {None}) > 1
     if about:
         click.echo("\nFindings about it:\n")
     for one in about[:MOST_ENTRIES]:
-        console().print(Text(f"{one.code}  {legible(names.in_words(one).card.headline)}"))
+        where = f", in cluster {legible(one.cluster)}" if several and one.cluster else ""
+        console().print(Text(f"{one.code}  {legible(names.in_words(one).card.headline)}{where}"))
     if (left := len(about) - MOST_ENTRIES) > 0:
         click.echo(f"and {left:,} more: wirecheck replay {shlex.join(inputs)} -v")
 
@@ -143,7 +145,7 @@ def error_number(text: str) -> int | None:
     return known.get(text.upper())
 
 
-def error_page(number: int) -> str:
+def error_page(number: int, *, asks: bool = True) -> str:
     """One of Kafka's errors, and the checks whose pages name it."""
     from wirecheck.decode import schemas
     from wirecheck.judge.checks import listed_checks
@@ -163,8 +165,8 @@ def error_page(number: int) -> str:
         *([f"What to do: {meaning.action}  "] if meaning else []),
         *usual_causes(error.name),
         f"{retry}  ",
-        f"Who gets it in a capture: `wirecheck explain {number} INPUT`  ",
-        "See it there: `wirecheck decode INPUT --error`",
+        *([f"Who gets it in a capture: `wirecheck explain {number} INPUT`  "] if asks else []),
+        *(["See it there: `wirecheck decode INPUT --error`"] if asks else []),
         "",
     ]
     lines += ["Checks that name it:", "", *(f"    {check_line(check)}" for check in checks)]

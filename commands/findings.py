@@ -145,9 +145,13 @@ def with_cards(findings: "Iterable[Finding]", result: "Verdict") -> "Iterator[di
 
 def cards(result: "Verdict") -> dict[str, Any]:
     """The cells of each card, by the ID of its first finding; the worst first."""
-    from wirecheck.dashboards.verdict import card_cells
+    from wirecheck.dashboards.verdict import card_cells, clusters_seen, named_cluster
 
-    return {entry.findings[0]: card_cells(entry, result.last_ns) for entry in result.entries}
+    several = len(clusters_seen(result)) > 1
+    return {
+        entry.findings[0]: card_cells(entry, result.last_ns, named_cluster(entry.cluster) if several else "")
+        for entry in result.entries
+    }
 
 
 def print_cards(every: list[tuple[str, ...]], *, table: bool) -> None:
@@ -159,7 +163,7 @@ def print_cards(every: list[tuple[str, ...]], *, table: bool) -> None:
         return
     paint = paints()
     for cells in every:
-        roles = ("time", "violation", "topic", "text", "frame")
+        roles = ("time", "cluster", "violation", "topic", "text", "frame")
         click.echo(row([cell for cell in zip(cells, roles, strict=True) if cell[0]], paint=paint, columns=columns()))
 
 

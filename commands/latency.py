@@ -81,7 +81,7 @@ def latency(
         mine = [row for row in found if brokers or form != "text" or not is_internal(row.client_id)]
         whole = every or form != "text" or asked["api"] is not None
         shown = [row for row in mine if whole or not row.waits]
-        LISTING.show(shown, form, every=every)
+        LISTING.of_clusters(lambda row: row.cluster, shown, 0).show(shown, form, every=every)
         if form == "text":
             hidden = {"of brokers (--brokers)": len(found) - len(mine), "that wait (--all)": len(mine) - len(shown)}
             note_hidden(plural(len(shown), "row"), hidden, basis)

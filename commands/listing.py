@@ -30,6 +30,8 @@ Cells = list[tuple[str, str]]
 One = TypeVar("One")
 WIDEST = 40
 """Characters of a column that are aligned; what is longer moves the rest of its line."""
+SHORT = 8
+"""Characters of a cluster ID on a terminal."""
 LONGEST = 500
 """Characters of a cell. Kafka's names have 249 at most, client IDs 32,767."""
 AROUND_LINES = 6
@@ -74,6 +76,22 @@ class Listing(Generic[One]):
     """Of the cells, on a first line; none without."""
     spare: tuple[str, ...] = ()
     """Headings of the columns that a narrow terminal does without, the first of them first."""
+
+    def of_clusters(self, cluster: Callable[[One], str | None], rows: Sequence[One], at: int) -> "Listing[One]":
+        """The same; where the rows are of several clusters, with a column of these at this place. A terminal shows how
+        their IDs begin.
+        """
+        ids = {one for one in map(cluster, rows) if one is not None}
+        if len(ids) < 2:
+            return self
+        cuts = columns() is not None and len({one[:SHORT] for one in ids}) == len(ids)
+
+        def cells(one: One, dated: bool) -> Cells:
+            mine, name = self.cells(one, dated), cluster(one) or "-"
+            short = f"{name[:SHORT]}.." if cuts and len(name) > SHORT + 2 else name
+            return [*mine[:at], (short, "cluster"), *mine[at:]]
+
+        return replace(self, cells=cells, headings=(*self.headings[:at], "cluster", *self.headings[at:]))
 
     def show(self, found: Sequence[One], form: str, *, every: bool) -> None:
         picked = fields.asked()

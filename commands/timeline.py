@@ -4,7 +4,6 @@ Knows: the columns in which events are printed, and which are asked for. Refuses
 (questions/timeline.py, session/timeline.py).
 """
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -90,15 +89,8 @@ def show(found: "list[Event]", asked: dict[str, Any], form: str, *, every: bool)
         asked["about"], frozenset(asked["kinds"]), begin.ns if begin else 0, end.last_ns if end else Asked().until_ns
     )
     rows = [event for event in found if selection.fits(event)]
-    several = len({event.cluster for event in rows} - {None}) > 1
-    (OF_CLUSTERS if several else LISTING).show(rows, form, every=every)
+    LISTING.of_clusters(lambda event: event.cluster, rows, 2).show(rows, form, every=every)
     return len(rows)
-
-
-def cells_of_clusters(event: "Event", dated: bool) -> Cells:
-    """With the cluster, where that is known, behind the kind."""
-    time, kind, *others = cells(event, dated)
-    return [time, kind, (names.in_text(event.cluster or ""), "details"), *others]
 
 
 def cells(event: "Event", dated: bool) -> Cells:
@@ -116,4 +108,3 @@ def cells(event: "Event", dated: bool) -> Cells:
 LISTING: "Listing[Event]" = Listing(
     "events", document, cells, lambda event: (event.time_ns,), headings=("time", "kind", "about", "event")
 )
-OF_CLUSTERS = replace(LISTING, cells=cells_of_clusters, headings=("time", "kind", "cluster", "about", "event"))

@@ -329,9 +329,11 @@ def partitions_table(partitions: Sequence[Partition]) -> Table:
 
 def list_cards(every: Iterable[Sequence[str]], console: Console) -> None:
     """One line each, in the order in which they come; on a narrow terminal without the cause."""
-    shown = [place for place, name in enumerate(CARD_HEADINGS) if name != "cause" or console.width >= WIDE]
+    rows = [(age, f"{cluster[:8]}.." if len(cluster) > 10 else cluster, *more) for age, cluster, *more in every]
+    without = {"" if console.width >= WIDE else "cause", "" if any(cells[1] for cells in rows) else "cluster"}
+    shown = [place for place, name in enumerate(CARD_HEADINGS) if name not in without]
     made = table(*(CARD_HEADINGS[place] for place in shown))
-    for cells in every:
+    for cells in rows:
         made.add_row(*(Text(cells[place]) for place in shown))
     put(made, console)
 
@@ -342,8 +344,10 @@ def list_clients(every: Sequence[Client], console: Console, *, brokers: bool = F
     clients.sort(key=by_state)
     if clients:
         day = one_day(clients)
-        short = console.width < WIDE
-        forms = (clients_table(clients, several(every), day, more, short=short) for more in MORE_OF_CLIENTS)
+        how = (False, True) if console.width >= WIDE else (True,)
+        forms = (
+            clients_table(clients, several(every), day, more, short=short) for short in how for more in MORE_OF_CLIENTS
+        )
         made = widest(forms, console)
         put(made, console)
         known = any(client.principals for client in clients)
@@ -408,7 +412,7 @@ def through(client: Client) -> str:
 
 
 WIDE = 110
-"""So many columns have room for the names of errors."""
+"""So many columns may have room for the names of errors."""
 
 
 def client_cells(client: Client, day: str, more: Iterable[str]) -> tuple[str, ...]:

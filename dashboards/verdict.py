@@ -387,11 +387,13 @@ def heading(cluster: Cluster, clusters: Iterable[Cluster]) -> str:
     return UNKNOWN_CLUSTER if has_id else "(ID not captured)"
 
 
-CARD_HEADINGS = ("age", "who is hurt", "what", "cause", "finding")
+CARD_HEADINGS = ("age", "cluster", "who is hurt", "what", "cause", "finding")
 
 
-def card_cells(entry: CardEntry, end_ns: int) -> tuple[str, ...]:
-    """One row of a list of cards, in the order of CARD_HEADINGS. `end_ns`: when anything was seen last."""
+def card_cells(entry: CardEntry, end_ns: int, cluster: str = "") -> tuple[str, ...]:
+    """One row of a list of cards, in the order of CARD_HEADINGS. `end_ns`: when anything was seen last. `cluster`:
+    its name, where there are several.
+    """
     card, harm = entry.card, entry.card.harm
     begins = [one.first_ns for one in harm.clients] + [one.first_ns for one in harm.partitions]
     since_ns = min([card.cause.time_ns, *begins])
@@ -401,4 +403,5 @@ def card_cells(entry: CardEntry, end_ns: int) -> tuple[str, ...]:
     else:
         hurt, what = "", card.headline
     age, cause = duration((end_ns - since_ns) / NS_PER_S), card.cause.sentence
-    return age, hurt or NO_CLIENT, what, "" if cause == card.headline else cause, f"{entry.code} {entry.findings[0]}"
+    why = "" if cause == card.headline else cause
+    return age, cluster, hurt or NO_CLIENT, what, why, f"{entry.code} {entry.findings[0]}"

@@ -96,6 +96,8 @@ class ErrorRow:
     throttle_time_ms: int | None
     """Sum over all answers, of "throttled"."""
     throttle_time_max_ms: int | None
+    cluster: str | None
+    """ID of the cluster of these brokers; None where it is not known, or where they are of several."""
 
     @property
     def is_of_unknown(self) -> bool:
@@ -268,6 +270,7 @@ def row(failure: Rejection, count: Count, status: str, requests: int, traffic: T
         tuple(server for server, _ in servers if server in proxies),
         count.sum_ms if throttled else None,
         count.worst_ms if throttled else None,
+        traffic.brokers.cluster_of(count.servers),
     )
 
 

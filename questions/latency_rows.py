@@ -39,6 +39,8 @@ class LatencyRow:
     """From the client to the broker and back, by the handshake of its connection."""
     waits: bool
     """Whether the API waits by design, for data or for members of a group."""
+    cluster: str | None
+    """ID of the cluster of the brokers that answered; None where it is not known, or where they are of several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +65,12 @@ def latency_rows(traffic: Traffic) -> list[LatencyRow]:
     for failure, failed in no_response(traffic):
         unanswered[failure.client_id, failure.host, failure.api] += failed.count
     of_clients = gathered(traffic.calls.items(), lambda call: (call.client_id, call.host, call.api))
+    servers: dict[tuple[str | None, str, str], set[str]] = {}
+    for call in traffic.calls:
+        servers.setdefault((call.client_id, call.host, call.api), set()).add(call.server)
+    cluster_of = {key: traffic.brokers.cluster_of(ends) for key, ends in servers.items()}
     rows = [
-        LatencyRow(client_id, host, api, *measured, api in WAITS)
+        LatencyRow(client_id, host, api, *measured, api in WAITS, cluster_of[client_id, host, api])
         for (client_id, host, api), calls in of_clients.items()
         if (measured := times(calls, unanswered[client_id, host, api])) is not None
     ]

@@ -47,7 +47,7 @@ ALSO = (
         "partition_index", "leader_id", "leader_epoch", "isr_nodes",
     ))),
     *COLUMNS,
-    ("BrokerRegistration", "request", ("broker_id",)),
+    ("BrokerRegistration", "request", ("broker_id", "cluster_id")),
     ("BrokerRegistration", "response", ("broker_epoch", "error_code")),
 )  # fmt: skip
 
@@ -150,7 +150,7 @@ class Subject(Accumulator):
             self.see_commit(one)
         for end in watermarks(chunk, self.traffic.topic_names) if self.commits else ():
             self.see_end(end)
-        self.registrations += [one for one in registrations(chunk) if self.has_space(self.registrations)]
+        self.registrations += [one[:3] for one in registrations(chunk) if self.has_space(self.registrations)]
 
     def has_space(self, kept: Any) -> bool:
         if len(kept) < MOST:
@@ -250,12 +250,13 @@ class Subject(Accumulator):
             self.ends.setdefault(end.place, Reached()).add(end)
 
 
-def registrations(chunk: Chunk) -> Iterator[tuple[int, int, int]]:
-    """(time, broker, broker epoch) of registrations that a controller accepted."""
+def registrations(chunk: Chunk) -> Iterator[tuple[int, int, int, str]]:
+    """(time, broker, broker epoch, cluster ID) of registrations that a controller accepted."""
     key = keys()["BrokerRegistration"]
     asked, answers = chunk.tables(key, REQUEST)[""], chunk.tables(key, RESPONSE)[""]
-    for message, broker in zip(asked.message.tolist(), asked["broker_id"].tolist(), strict=True):
+    columns = asked.message.tolist(), asked["broker_id"].tolist(), asked["cluster_id"].strings()
+    for message, broker, cluster in zip(*columns, strict=True):
         index = int(chunk.exchange_of[message])
         answer = answer_to(chunk, index, answers)
         if answer is not None and answers["error_code"][answer] == 0:
-            yield int(chunk.asked_ns[index]), broker, int(answers["broker_epoch"][answer])
+            yield int(chunk.asked_ns[index]), broker, int(answers["broker_epoch"][answer]), cluster or ""

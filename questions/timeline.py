@@ -59,6 +59,10 @@ class Event:
     """Cluster ID, where it is known."""
 
 
+Party = tuple[str | None, str]
+"""Client ID and address."""
+
+
 class Leader(NamedTuple):
     epoch: int
     broker: int
@@ -71,6 +75,7 @@ class Elected(NamedTuple):
     second: int
     old: int
     new: int
+    cluster: str | None
 
 
 class Round(NamedTuple):
@@ -89,12 +94,12 @@ class Timeline(Accumulator):
     principals: bool = True
     traffic: Traffic = field(init=False)
     changes: Changes = field(init=False)
-    leaders: dict[tuple[str, int], Leader] = field(default_factory=dict)
+    leaders: dict[tuple[str, int, str | None], Leader] = field(default_factory=dict)
     elected: dict[Elected, tuple[int, Counter[str]]] = field(default_factory=dict)
     """(when it was seen first, partitions by topic)"""
-    registered: set[tuple[int, int]] = field(default_factory=set)
-    """(broker, broker epoch)"""
-    rounds: dict[tuple[str, int], Round] = field(default_factory=dict)
+    registered: set[tuple[int, int, str]] = field(default_factory=set)
+    """(broker, broker epoch, cluster ID)"""
+    rounds: dict[tuple[str, int, str | None], Round] = field(default_factory=dict)
     found: list[Event] = field(default_factory=list)
     others: int = 0
     """Events beyond the bounds."""
@@ -133,9 +138,11 @@ class Timeline(Accumulator):
         for (code, partition, epoch, broker), row in zip(unique[order].tolist(), first[order].tolist(), strict=True):
             if code >= 0:
                 now = Leader(epoch, broker, ids[parts.parent[row]].tobytes())
-                self.see_leader((texts[code], partition), now, int(time_ns[row]))
+                cluster = self.cluster_at(chunk, int(parts.message[row]))
+                self.see_leader((texts[code], partition, cluster), now, int(time_ns[row]))
 
-    def see_leader(self, place: tuple[str, int], now: Leader, time_ns: int) -> None:
+    def see_leader(self, place: tuple[str, int, str | None], now: Leader, time_ns: int) -> None:
+        """`place`: topic, partition and cluster."""
         before = self.leaders.get(place)
         if before is None and len(self.leaders) >= MOST_PARTITIONS:
             return
@@ -144,27 +151,32 @@ class Timeline(Accumulator):
         self.leaders[place] = now
         if before is None or before.topic_id != now.topic_id or before.broker == now.broker:
             return
-        key = Elected(time_ns // NS_PER_S, before.broker, now.broker)
+        key = Elected(time_ns // NS_PER_S, before.broker, now.broker, place[2])
         if key in self.elected or len(self.elected) < MOST_EVENTS:
             self.elected.setdefault(key, (time_ns, Counter()))[1][place[0]] += 1
 
+    def cluster_at(self, chunk: Chunk, message: int) -> str | None:
+        """The cluster of the server of a message."""
+        call = chunk.call(int(chunk.exchange_of[message]))
+        return self.traffic.brokers.cluster_of([call.server])
+
     def see_registrations(self, chunk: Chunk) -> None:
-        for time_ns, broker, epoch in registrations(chunk):
-            if (broker, epoch) not in self.registered:  # a request may be sent again
-                self.registered.add((broker, epoch))
+        for time_ns, broker, epoch, cluster in registrations(chunk):
+            if (broker, epoch, cluster) not in self.registered:  # a request may be sent again
+                self.registered.add((broker, epoch, cluster))
                 text = f"registers with the controller, broker epoch {epoch:,}"
-                self.keep(Event(time_ns, "broker", f"broker {broker}", text))
+                self.keep(Event(time_ns, "broker", f"broker {broker}", text, cluster=cluster or None))
 
     def see_step(self, step: Step) -> None:
-        who = client_name(step.call.client_id)
+        who, cluster = client_name(step.call.client_id), self.traffic.brokers.cluster_of([step.call.server])
         if step.leaves:
             reason = f": {step.reason}" if step.reason else ""
-            self.keep(Event(step.asked_ns, "group", step.group, f"{who} leaves{reason}"))
+            self.keep(Event(step.asked_ns, "group", step.group, f"{who} leaves{reason}", cluster=cluster))
         elif step.api in HEARTBEATS and step.error == 0 and step.stated == 0 and step.given > 0:
-            self.keep(Event(step.asked_ns, "group", step.group, f"{who} joins"))
+            self.keep(Event(step.asked_ns, "group", step.group, f"{who} joins", cluster=cluster))
         elif step.api == "JoinGroup" and step.error == 0 and step.given >= 0:
             until_ns = step.answered_ns or step.asked_ns
-            key, begun = (step.group, step.given), step.asked_ns
+            key, begun = (step.group, step.given, cluster), step.asked_ns
             if key in self.rounds or len(self.rounds) < MOST_EVENTS:
                 known = self.rounds.get(key, Round(begun, until_ns, frozenset()))
                 self.rounds[key] = Round(
@@ -185,39 +197,43 @@ class Timeline(Accumulator):
             subject = next(iter(topics)) if len(topics) == 1 else ""
             old, new = (f"broker {broker}" if broker >= 0 else "no broker" for broker in (one.old, one.new))
             about = "" if subject else f": {listed(names)}"
-            yield Event(time_ns, "election", subject, f"{old} -> {new} leads {plural(count, 'partition')}{about}")
+            text = f"{old} -> {new} leads {plural(count, 'partition')}{about}"
+            yield Event(time_ns, "election", subject, text, cluster=one.cluster)
 
     def of_rounds(self) -> Iterator[Event]:
-        for (group, generation), one in self.rounds.items():
+        for (group, generation, cluster), one in self.rounds.items():
             took_s = (one.last_ns - one.first_ns) / NS_PER_S
             text = f"generation {generation} with {plural(len(one.members), 'member')}, took {took_s:.1f} s"
-            yield Event(one.first_ns, "group", group, text, one.last_ns)
+            yield Event(one.first_ns, "group", group, text, one.last_ns, cluster=cluster)
 
     def of_clients(self) -> Iterator[Event]:
         """Who appears while the capture runs, and who falls silent before its end: one event a second."""
-        times: dict[tuple[str | None, str], tuple[int, int]] = {}
+        times: dict[Party, tuple[int, int]] = {}
+        servers: dict[Party, set[str]] = {}
         for call, one in self.traffic.calls.items():
             if not is_of_node(call.client_id):
                 first_ns, last_ns = times.get((call.client_id, call.host), (one.first_ns, one.last_ns))
                 times[call.client_id, call.host] = min(first_ns, one.first_ns), max(last_ns, one.last_ns)
+                servers.setdefault((call.client_id, call.host), set()).add(call.server)
+        clusters = {who: self.traffic.brokers.cluster_of(ends) for who, ends in servers.items()}
         begin_ns, end_ns = self.traffic.first_ns, self.traffic.last_ns
         first = {who: first_ns for who, (first_ns, _) in times.items() if first_ns - begin_ns > BEGIN_NS}
         last = {who: last_ns for who, (_, last_ns) in times.items() if end_ns - last_ns > SILENT_NS}
-        yield from together(first, "first request")
-        yield from together(last, "last request")
+        yield from together(first, clusters, "first request")
+        yield from together(last, clusters, "last request")
 
 
-def together(times: dict[tuple[str | None, str], int], text: str) -> Iterator[Event]:
-    """One event a second."""
-    seconds: dict[int, list[tuple[int, str]]] = {}
+def together(times: dict[Party, int], clusters: dict[Party, str | None], text: str) -> Iterator[Event]:
+    """One event a second and cluster."""
+    seconds: dict[tuple[int, str | None], list[tuple[int, str]]] = {}
     for (client_id, host), time_ns in times.items():
         name = f"{client_name(client_id)} ({host})"
-        seconds.setdefault(time_ns // NS_PER_S, []).append((time_ns, name))
-    for found in seconds.values():
+        seconds.setdefault((time_ns // NS_PER_S, clusters[client_id, host]), []).append((time_ns, name))
+    for (_, cluster), found in seconds.items():
         found.sort()
         names = [name for _, name in found]
         subject = names[0] if len(names) == 1 else ""
-        yield Event(found[0][0], "client", subject, text if subject else f"{text} of {listed(names)}")
+        yield Event(found[0][0], "client", subject, text if subject else f"{text} of {listed(names)}", cluster=cluster)
 
 
 def of_change(change: Change) -> Event:

@@ -153,7 +153,7 @@ def traffic_of(
     from wirecheck.streaming.store.window_rows import traffic_in
     from wirecheck.wording import span_of
 
-    tables = ("coverage", "totals", "clients", "topics", "findings")
+    tables = ("coverage", "totals", "clusters", "clients", "topics", "findings")
     result = results_in(session, folder, ports, tables)
     need_kept(folder, "requests_by_minute", result)
     first_ns = min((row["first_seen"] for row in result.rows["clients"]), default=0)

@@ -42,9 +42,9 @@ def of_results(folder: Path, result: "Result", *, principals: bool) -> "list[Eve
     seen = Timeline(principals=principals)
     seen.changes = changes_in(folder, result)
     if (folder / GROUPS).is_dir():  # an earlier version kept neither groups nor requests
+        seen.traffic = traffic_in(folder, result)
         for step in kept_in(folder, result).steps:
             seen.see_step(step)
-        seen.traffic = traffic_in(folder, result)
     return merged(seen.events(), of_verdict(result.verdict(principals=principals)))
 
 

@@ -141,6 +141,14 @@ class Brokers(dict[str, int]):
                 if (end in known or len(known) < MOST_NAMES) and len(known.get(end, ())) < MOST_CLUSTERS:
                     known.setdefault(end, set()).add(cluster_id)
 
+    def cluster_of(self, servers: Iterable[str]) -> str | None:
+        """The cluster ID that all of these servers state, or that is stated of their hosts; None where that is not
+        known of one of them, or where they differ.
+        """
+        found = {frozenset(self.clusters.get(one) or self.clusters_at.get(Peer.of(one).host, ())) for one in servers}
+        ids = next(iter(found)) if len(found) == 1 else ()
+        return next(iter(ids)) if len(ids) == 1 else None
+
     def learn_rows(self, brokers: Table, servers: Mapping[int, str]) -> None:
         """`brokers` of Metadata answers, and which server gave each."""
         hosts, texts = brokers["host"].codes()

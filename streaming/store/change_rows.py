@@ -15,6 +15,7 @@ import pyarrow as pa
 from wirecheck.decode.connection.exchanges import Exchanges
 from wirecheck.decode.forwarding import Way
 from wirecheck.decode.peer import Peer
+from wirecheck.decode.show.learned_names import Brokers
 from wirecheck.frame import Frame
 from wirecheck.questions.changes import Changes, Seen, Target, administrative, requests_in, without_principals
 from wirecheck.streaming.store.result_folder import latest_run
@@ -81,6 +82,14 @@ def seen(row: Row) -> Seen:
     )
 
 
+def know_clusters(brokers: Brokers, result: Result) -> None:
+    """Which servers are of which cluster."""
+    for row in result.rows["clusters"]:
+        if row["cluster_id"]:
+            hosts = {Peer.of(endpoint).host for endpoint in row["endpoints"]}
+            brokers.learn_cluster(row["cluster_id"], row["endpoints"], hosts)
+
+
 def changes_in(out: Path, result: Result, counts: Callable[[str], bool] = lambda _: True) -> Changes:
     """What a folder of result tables keeps of requests to servers that count, the newest if there are more than a list
     has.
@@ -90,10 +99,7 @@ def changes_in(out: Path, result: Result, counts: Callable[[str], bool] = lambda
         if row["measure"] == BROKER_AT:
             found.brokers[row["detail"]] = row["count"] - 1
         found.others += row["count"] if row["measure"] == CHANGES_NOT_KEPT else 0
-    for row in result.rows["clusters"]:
-        if row["cluster_id"]:
-            hosts = {Peer.of(endpoint).host for endpoint in row["endpoints"]}
-            found.brokers.learn_cluster(row["cluster_id"], row["endpoints"], hosts)
+    know_clusters(found.brokers, result)
     found.once.ways |= ways_of(result)
     for row in sorted(rows(out), key=lambda row: row["time"], reverse=True):
         if counts(row["connection"].partition(">")[2]):

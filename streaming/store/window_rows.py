@@ -18,7 +18,7 @@ from wirecheck.decode.peer import Peer
 from wirecheck.questions.error_rows import CONNECT, REFUSED
 from wirecheck.questions.traffic import Asked, Call, Calls, Count, Refused, Rejection, Traffic, Use
 from wirecheck.questions.traffic_windows import MINUTE_NS, Minute, Windows, add_minute
-from wirecheck.streaming.store.change_rows import ways_of
+from wirecheck.streaming.store.change_rows import know_clusters, ways_of
 from wirecheck.streaming.store.group_tables import GROUPS, OFFSETS, group_rows, offset_rows
 from wirecheck.streaming.store.result_folder import latest_run
 from wirecheck.streaming.store.result_tables import BROKER_AT, table_of
@@ -138,6 +138,7 @@ def traffic_in(
         {row["detail"]: row["count"] - 1 for row in result.totals()
          if row["measure"] == BROKER_AT and counts(row["detail"])}
     )  # fmt: skip
+    know_clusters(found.brokers, result)
     found.software.update(software_of(result.rows["clients"]))
 
     def chosen(table: str) -> list[Row]:

@@ -64,7 +64,39 @@ def test_a_list_ends_with_the_days(run, captures):
     assert DAYS[1] in last
 
 
-def test_a_timeline_names_clusters_where_there_are_several(run, captures):
-    many, one = (run("timeline", *some).stdout.splitlines()[0].split() for some in (captures, captures[1:]))
-    assert many == ["TIME", "KIND", "CLUSTER", "ABOUT", "EVENT"]
-    assert one == ["TIME", "KIND", "ABOUT", "EVENT"]
+@pytest.mark.parametrize("command", ["errors", "latency", "timeline", "groups", "changes", "topics", "clients"])
+def test_each_row_of_a_list_has_the_cluster_that_its_capture_has(run, captures, command):
+    def clusters(*inputs):
+        found = run(command, *inputs, "--format", "json").stdout
+        rows = json.loads(found)[command] if command in {"topics", "clients"} else map(json.loads, found.splitlines())
+        return {row["cluster"] for row in rows} - {None}
+
+    each, both = [clusters(one) for one in captures], clusters(*captures)
+    assert [len(one) for one in (*each, both)] == ([0, 0, 2] if command == "groups" else [1, 1, 2])
+    assert both >= each[0] | each[1]
+
+
+@pytest.mark.parametrize("command", ["errors", "latency", "timeline"])
+def test_results_name_the_clusters_that_their_captures_do(run, captures, tmp_path, command):
+    run("replay", *captures, "--out", tmp_path / "out", "--fail-on", "never")
+    seen, kept = (
+        {(row.get("client_id"), row["cluster"]) for row in map(json.loads, ended.stdout.splitlines())}
+        for ended in (run(command, *some, "--format", "json") for some in (captures, [tmp_path / "out"]))
+    )
+    assert {cluster for _, cluster in seen} - {None} == {cluster for _, cluster in kept} - {None}
+    assert {name for name, cluster in kept if not {(name, cluster), (name, None)} & seen} <= {None}
+
+
+@pytest.mark.parametrize(("command", "rows"), [("errors", 1), ("latency", 1), ("timeline", 1), ("agreement", 3)])
+def test_a_list_has_a_column_of_clusters_where_there_are_several(run, captures, command, rows):
+    many, one = (run(command, *some).stdout.splitlines() for some in (captures, captures[1:]))
+    assert sum("CLUSTER" in line.split() for line in many) == rows
+    assert not any("CLUSTER" in line.split() for line in one)
+
+
+def test_a_list_of_cards_names_clusters_where_there_are_several(run, captures, tmp_path):
+    for number, some in enumerate((captures, captures[1:])):
+        run("replay", *some, "--out", tmp_path / str(number), "--fail-on", "never")
+    many, one = (run("findings", tmp_path / str(number)).stdout.splitlines()[0].split() for number in range(2))
+    assert many[:2] == ["age", "cluster"]
+    assert "cluster" not in one
