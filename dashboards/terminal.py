@@ -307,6 +307,7 @@ LABELS = frozenset(
         "cause",
         "impact",
         "before",
+        "since",
         "failing",
         "fix",
         "look",

@@ -104,8 +104,7 @@ def lines_of(card: ListedCard | None) -> list[str]:
     """What a card says below its headline, a line each; nothing without one."""
     if card is None:
         return []
-    before = f"just before: {'; '.join(card.just_before)}" if card.just_before else ""
-    found = [("cause", card.cause), ("impact", card.impact), ("before", before)]
+    found = [("cause", card.cause), ("impact", card.impact), ("before", "; ".join(card.just_before))]
     found += [("since", text) for text in card.since_then]
     found += [("fix", card.fix), *(("look", command) for command in card.look), ("evidence", card.evidence)]
     return [f"{label}: {text}" for label, text in found if text and text != card.headline]

@@ -662,7 +662,7 @@ def below(card: Card, clients: int) -> Iterator[tuple[str, str]]:
     if affected := impact(card, clients):
         yield "impact", affected
     if card.just_before:
-        yield "before", f"just before: {'; '.join(card.just_before)}"
+        yield "before", "; ".join(card.just_before)
     yield from (("since", text) for text in card.since_then)
     if card.action.sentence:
         yield "fix", card.action.sentence
@@ -765,7 +765,7 @@ def action_of(facts: CardFacts) -> CardAction:
     ]
     others = as_one(others, facts.context)
     texts = [first, *(advice(facts.of(one)) for one in others)]
-    text = " ".join(dict.fromkeys(filter(None, texts)))
+    text = " ".join(dict.fromkeys(filter(None, texts))).replace("`", "")  # of pages, which are Markdown
     asked = fixes("asks", facts, (*([entry] if first else ()), *others))
     asks = tuple(one for one in asked if not clash(forbids, (one,)))
     return CardAction(text, commands(entry, facts.harmed, facts.context), asks, forbids)

@@ -145,9 +145,10 @@ class Brokers(dict[str, int]):
         """The cluster ID that all of these servers state, or that is stated of their hosts; None where that is not
         known of one of them, or where they differ.
         """
-        found = {frozenset(self.clusters.get(one) or self.clusters_at.get(Peer.of(one).host, ())) for one in servers}
-        ids = next(iter(found)) if len(found) == 1 else ()
-        return next(iter(ids)) if len(ids) == 1 else None
+        known = (self.clusters.get(one) or self.clusters_at.get(Peer.of(one).host) or () for one in servers)
+        found = {frozenset(ids) for ids in known}
+        each = [*found.pop()] if len(found) == 1 else []
+        return each[0] if len(each) == 1 else None
 
     def learn_rows(self, brokers: Table, servers: Mapping[int, str]) -> None:
         """`brokers` of Metadata answers, and which server gave each."""

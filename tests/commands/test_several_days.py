@@ -100,3 +100,11 @@ def test_a_list_of_cards_names_clusters_where_there_are_several(run, captures, t
     many, one = (run("findings", tmp_path / str(number)).stdout.splitlines()[0].split() for number in range(2))
     assert many[:2] == ["age", "cluster"]
     assert "cluster" not in one
+
+
+@pytest.mark.parametrize("wide", [80, 110, 120, 140, 160])
+def test_a_list_of_clients_has_client_ids_and_clusters_at_each_width(run, captures, monkeypatch, wide):
+    monkeypatch.setenv("COLUMNS", str(wide))
+    head, *rows = run("clients", *captures).stdout.splitlines()
+    assert head.split()[:3] == ["cluster", "client", "ID"]
+    assert any("p-lost" in row for row in rows)
