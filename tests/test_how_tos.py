@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from tests.judge.lab import ID_1, Lab
 from tests.laws.test_new_checks import capture
 
 ROOT = Path(__file__).parent.parent
@@ -60,6 +61,30 @@ def test_a_check(copy, tmp_path):
     done = run(copy, "replay", "--format", "json", capture(tmp_path))
     assert [one["code"] for one in json.loads(done.stdout)["findings"]] == ["FET999"]
     assert "Reset the offset of its group." in run(copy, "explain", "FET999").stdout
+
+
+def rebalancing(folder):
+    """A member that is not assigned anything for two minutes, beside a reader that goes on."""
+    lab = Lab()
+    for at in range(0, 120, 10):
+        lab.metadata(at, [("orders", ID_1)])
+    lab.fetches(range(1, 120, 2), ID_1, talk=lab.talk(client_id="other", host="10.0.0.98"))
+    talk, who = lab.talk(client_id="member"), {"groupId": "g", "memberId": "m-1"}
+    for number, at in enumerate(range(2, 116, 4), 1):
+        talk.ask(at, "JoinGroup", 7, who, {"errorCode": 0, "generationId": number, "memberId": "m-1", "leader": "m-2"})
+        talk.ask(at + 1, "SyncGroup", 5, who | {"generationId": number}, {"errorCode": 27})
+    path = folder / "rebalancing.pcap"
+    path.write_bytes(lab.pcap())
+    return path
+
+
+def test_a_check_that_says_what_its_clients_do_not_get_done(copy, tmp_path):
+    done = run(copy, "replay", rebalancing(tmp_path))
+    agreement, work, _, head, cause, impact, fix, *_ = (line.split() for line in done.stdout.splitlines())
+    assert (agreement[3], work[1:4], done.returncode) == ("\u2713", ["\u2717", "1", "stalled"], 1)
+    assert " ".join(head[:6]) == "\u2717 member (10.0.0.99) gets no partitions,"
+    assert (cause[0], " ".join(impact)) == ("cause", "impact nothing was assigned \u00b7 1 of 3 clients")
+    assert " ".join(fix) == "fix Find the member that joins again and again, and stop it."
 
 
 @pytest.mark.parametrize("version", [5, 6])

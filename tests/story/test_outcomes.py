@@ -3,7 +3,7 @@
 import pytest
 
 from wirecheck.decode import schemas
-from wirecheck.story import harm, outcomes
+from wirecheck.story import cards, harm, outcomes
 from wirecheck.story.outcomes import COUNTED, counts
 from wirecheck.story.verdict import HurtClient
 
@@ -24,6 +24,15 @@ def test_each_row_is_of_what_a_page_or_kafka_names_and_every_word_is_known():
         assert one.error in harm.WITHOUT_CODE | kafkas | of_requests
         assert one.needs <= ALL_WORDS
         assert one.cannot
+
+
+def test_what_a_page_hurts_by_without_an_error_has_words_of_its_own():
+    """Else the card says of requests without an error that they were rejected; but for reads, writes and commits."""
+    kafkas = {error.name for error in schemas.errors().values()}
+    rows = {one.error for one in outcomes.outcomes()}
+    for code, hurts in harm.KINDS_OF_HARM.items():
+        own_words = hurts.outcome in rows or hurts.api in {*cards.READS, "Produce", "OffsetCommit"}
+        assert own_words or hurts.outcome in kafkas, code
 
 
 def test_no_row_is_hidden_by_the_one_before():
