@@ -139,10 +139,11 @@ def servers(row: "ErrorRow") -> str:
 
 
 def summary(shown: "list[ErrorRow]") -> str:
-    """`3 errors, 1 ongoing`."""
-    counted = (row for row in shown if row.effect != "routine" and not row.is_of_unknown)
-    ongoing = sum(row.status == "ongoing" for row in counted)
-    return f"{plural(len(shown), 'error')}, {ongoing:,} ongoing"
+    """`3 errors, 1 ongoing`; besides connections of unknown clients that are refused still."""
+    ongoing = [row for row in shown if row.effect != "routine" and row.status == "ongoing"]
+    unknown = sum(row.is_of_unknown for row in ongoing)
+    besides = f", besides {unknown:,} of unknown clients" if unknown else ""
+    return f"{plural(len(shown), 'error')}, {len(ongoing) - unknown:,} ongoing{besides}"
 
 
 def row_of(row: "ErrorRow") -> Row:
