@@ -5,6 +5,7 @@ differs (questions/traffic_diff.py, streaming/store/result_diff.py).
 """
 
 import sys
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from wirecheck.commands.units import time
 from wirecheck.document import document
 from wirecheck.session.frame_tables import capture_frames
 from wirecheck.session.inputs import holds_tables
-from wirecheck.session.results import WRONG_USE, differences_of
+from wirecheck.session.results import WRONG_USE, differences_of, note_other_clusters
 from wirecheck.wording import plural
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ def of_captures(
         capture_frames(options.session(), [after], strict=strict) as later,
     ):
         sides = read(before, earlier, ports), read(after, later, ports)
+        note_other_clusters(options.session(), *({*chain(*side.brokers.clusters.values())} for side in sides))
         found = differences(*sides)
         show(found, form, every=every, notes=tuple(side.text() for side in sides))
         if lost := sum(side.failures.others + side.calls.others for side in sides):

@@ -194,6 +194,12 @@ def one_finding(findings: "Sequence[Finding]", name: str) -> "Finding":
             raise Stop(f"{name} counts {found[0].others:,} findings of {found[0].code} that are not kept")
         return found[0]
     among = found or findings
-    shown = ", ".join(f"{one.id} ({one.code})" for one in among[:5]) + (" ..." if len(among) > 5 else "")
+    shown = ", ".join(f"{one.id} ({about(one, found)})" for one in among[:5]) + (" ..." if len(among) > 5 else "")
     what = f"{len(found)} findings match {name}" if found else f"no finding {name}"
     raise Stop(f"{what}; known findings: {shown}" if among else f"{what}; there are no findings")
+
+
+def about(one: "Finding", several: "Sequence[Finding]") -> str:
+    """`TID002`; of several that match, also what each is about."""
+    client = next(filter(None, one.client_ids), None)
+    return " ".join(filter(None, (one.code, *((one.topic, client) if one in several else ()))))

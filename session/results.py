@@ -162,6 +162,14 @@ def traffic_of(
     return traffic_in(folder, result, span), result.coverage()
 
 
+def note_other_clusters(session: Session, before: Iterable[str], after: Iterable[str]) -> None:
+    """A line where two inputs have no cluster in common: then a name that both have is of two things."""
+    first, second = sorted(before), sorted(after)
+    if first and second and not {*first} & {*second}:
+        both = f"{', '.join(first)} before, {', '.join(second)} after"
+        session.say(f"different clusters ({both}): what has one name in both is two things")
+
+
 def differences_of(
     session: Session,
     before: str,
@@ -182,6 +190,8 @@ def differences_of(
     for result in results:
         need_whole(result.coverage(), strict=strict)
     if not times:
+        ids = ({row["cluster_id"] for row in result.rows["clusters"]} - {None} for result in results)
+        note_other_clusters(session, *ids)
         counts = (plural(result.coverage().messages, "message") for result in results)
         return differences(*map(Side, results)), tuple(counts)
     begin_ns, end_ns = (time_among(one, results[0].rows["clients"]) for one in times)

@@ -108,3 +108,12 @@ def test_a_list_of_clients_has_client_ids_and_clusters_at_each_width(run, captur
     head, *rows = run("clients", *captures).stdout.splitlines()
     assert head.split()[:3] == ["cluster", "client", "ID"]
     assert any("p-lost" in row for row in rows)
+
+
+def test_a_difference_of_two_clusters_says_so(run, captures, tmp_path):
+    for number, one in enumerate(captures):
+        run("replay", one, "--out", tmp_path / str(number), "--fail-on", "never")
+    folders = [tmp_path / "0", tmp_path / "1"]
+    for some in (captures, folders):
+        assert "different clusters (" in run("diff", *some).stderr
+        assert "different clusters" not in run("diff", some[0], some[0]).stderr
