@@ -223,6 +223,9 @@ TAKEN_OVER = (
     ),
 )
 
+ONCE_A_PROCESS = frozenset[int]().union(*(kind.errors for kind in TAKEN_OVER if kind.begins is not None))
+"""What a process is answered once, as it is replaced: its share says how long processes live, not that one is hurt."""
+
 
 def taken_over(one: Activity, outcomes: Mapping[str, Outcomes], shown: Collection[str], settings: Settings) -> Activity:
     """Of the API that shows it most often: a client whose transactions, or static members, are lost to another process
@@ -268,15 +271,16 @@ def times_of_loss(kind: TakenOver, outcomes: Mapping[str, Outcomes]) -> Iterator
             yield [run for run, port in part if begun_ns(run, port, begun) > since_ns]
 
 
-def in_turn(part: Iterable[tuple[Run, Part]], begun: Outcomes) -> int:
-    """How many processes lost it one after the other, each begun when the one before had lost it, or was about to: in
-    several rolls in a row there are many, but no more in turn than rolls.
+def in_turn(part: Iterable[tuple[Run, Part]], begun: Outcomes) -> float:
+    """How many processes lost it one after the other: all of them, by how many were there at once. In several rolls in
+    a row there are many, but no more in turn than rolls.
     """
-    count, lost_ns = 0, 0
+    lives: dict[tuple[Part, int], int] = {}
     for run, port in part:
-        if not lost_ns or begun_ns(run, port, begun) > lost_ns - LEARNS_NS:
-            count, lost_ns = count + 1, run.last_ns
-    return count
+        lives.setdefault((port, begun_ns(run, port, begun)), run.last_ns)
+    first_ns, last_ns = min(lives.values()), max(lives.values())
+    alive_ns = sum(lost_ns - max(since_ns, first_ns) for (_, since_ns), lost_ns in lives.items())
+    return len(lives) * (last_ns - first_ns) / max(alive_ns, 1)
 
 
 def begun_ns(lost: Run, port: Part, begun: Outcomes) -> int:
@@ -285,9 +289,6 @@ def begun_ns(lost: Run, port: Part, begun: Outcomes) -> int:
     return max((min(run.last_ns, lost.last_ns) for run in every if run.first_ns < lost.last_ns), default=0)
 
 
-LEARNS_NS = 10 * SECOND_NS
-"""Within this time a member learns by its next heartbeat that another process has its ID (heartbeat.interval.ms: 3 s).
-"""
 BETWEEN_NS = 30 * SECOND_NS
 """Of processes that take an ID from each other, each begins again within seconds; a deployment is over after one."""
 
@@ -381,6 +382,7 @@ def worst(
     if stalled:
         return STALLED, longest_of(stalled)
     unruly = [code for code in outcomes.codes() if is_bad(code) and not_rejection(api, outcome_name(code)) is None]
+    unruly = [code for code in unruly if code not in ONCE_A_PROCESS]
     if api in STEP_OF and unruly:
         part = refused_in_part(with_unknown(outcomes, unruly, ()), unruly, settings, STEP_OF[api])
         if part is not None:

@@ -352,18 +352,21 @@ def takes_over(lab, at, until, fenced_at):
 
 
 @FEW
-@given(every=st.integers(3, 20), begin=st.integers(2, 40))
-def test_static_members_that_fence_each_other_in_turn_are_hurt(every, begin):
+@given(every=st.integers(3, 20), begin=st.integers(2, 40), learns=st.integers(1, 3))
+def test_static_members_that_fence_each_other_in_turn_are_hurt(every, begin, learns):
+    """Each learns it by its next heartbeat."""
     lab = Lab()
     lab.metadata(0)
     for at in range(begin, begin + 160, every):
-        takes_over(lab, at, at + every, at + every + 1)
+        takes_over(lab, at, at + every, at + every + learns)
     lab.until = begin + 220
     assert "in part" in states(lab).values()
 
 
 @FEW
-@given(every=st.integers(3, 20), members=st.integers(2, 12), rolls=st.integers(1, 3), overlap=st.booleans())
+@example(every=3, members=5, rolls=3, overlap=False)
+@example(every=2, members=20, rolls=4, overlap=True)
+@given(every=st.integers(2, 20), members=st.integers(2, 20), rolls=st.integers(1, 4), overlap=st.booleans())
 def test_static_members_that_are_replaced_in_rolls_are_not_hurt(every, members, rolls, overlap):
     """Each new process begins before the one that it replaces ends, which began before the roll. A roll back may follow
     at once, or when most members are replaced.
@@ -379,6 +382,21 @@ def test_static_members_that_are_replaced_in_rolls_are_not_hurt(every, members, 
         takes_over(lab, births[-1], ends, None)
     lab.until = ends + 20
     assert {*states(lab).values()} == {"working"}
+
+
+@FEW
+@given(every=st.integers(1, 20), others=st.integers(0, 9), api=st.sampled_from(["JoinGroup", "Heartbeat"]))
+def test_a_static_member_that_is_fenced_and_asks_on_is_hurt_whoever_works_beside_it(every, others, api):
+    lab = Lab()
+    lab.metadata(0)
+    for number in range(others):
+        takes_over(lab, 2 + number, 250, None)
+    takes_over(lab, 5, 20, 21)
+    version = {"JoinGroup": 5, "Heartbeat": 3}[api]
+    for at in range(22, 250, every):
+        lab.talks[-1].ask(at, api, version, MEMBER, {"errorCode": 82})
+    lab.until = 260
+    assert "stalled" in states(lab).values()
 
 
 @FEW
