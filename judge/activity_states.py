@@ -28,6 +28,7 @@ from wirecheck.judge.claims.outcomes import (
     LATE,
     OPEN,
     OTHERS,
+    SLOT_NS,
     STATUS,
     STEP,
     SUCCESS,
@@ -338,6 +339,8 @@ def activity(
     found: tuple[str, Streak | None] = WORKING, None
     if any(map(is_bad, outcomes.codes())):
         found = worst(api, outcomes, granted_by, settings, uncaptured=uncaptured)
+        if found[0] == FAILING and uncaptured != 0 and asks_no_more(found[1], granted_by(STEP_OF)):
+            found = WORKING, None
         sent = sent_elsewhere(outcomes) if elsewhere and found[0] == WORKING else None
         found = (ELSEWHERE, sent) if sent is not None else found
         if uncaptured != 0 and found[0] == WORKING and outcomes.codes() <= UNKNOWN | SENT_ELSEWHERE:
@@ -345,6 +348,11 @@ def activity(
     elif outcomes.codes() <= UNKNOWN - {STEP} and outcomes.codes() != {IN_FLIGHT}:
         found = NOT_CAPTURED, None
     return Activity(first["client_id"] or None, first["host"], api, claims, outcomes, *found)
+
+
+def asks_no_more(rejected: Streak | None, granted: Iterable[Run]) -> bool:
+    """Whether a client that was rejected last works on for long without asking again: another broker granted it."""
+    return rejected is not None and any(run.last_ns > rejected.last_ns + SLOT_NS for run in granted)
 
 
 def sent_elsewhere(outcomes: Outcomes) -> Streak | None:
@@ -375,7 +383,7 @@ def worst(
     for by, errors in by_protocol(api, outcomes):
         if uncaptured != 0 and READ in by and api != READ:  # it may read on at a broker that was not captured
             continue
-        served = served_elsewhere(outcomes, errors) if uncaptured else []
+        served = served_elsewhere(outcomes, errors) if uncaptured != 0 else []
         seen = with_unknown(outcomes, errors, [*granted_by(by), *served])
         stalled += [one for one in every_streak(seen, errors) if is_stalled(one, settings)]
         failing += [one for one in streaks(seen, errors)[-1:] if is_failing(one, settings)]

@@ -184,6 +184,35 @@ def test_who_is_sent_to_a_broker_that_was_not_captured_is_not_accused_by_its_sil
 
 
 @FEW
+@given(every=st.integers(80, 150), cut=st.sampled_from(["all", "a part", "no list"]))
+def test_a_quorum_that_is_seen_at_one_of_its_voters_is_not_accused_by_its_silence(every, cut):
+    """Each new leader is asked elsewhere, for minutes; answers of voters have no list of them."""
+    lab = Lab()
+    if cut != "no list":
+        lab.metadata(0, brokers={B1: 1} if cut == "all" else {B1: 1, B2: 2})
+    talk = lab.talk(B1, "raft-client-6", "10.0.0.6")
+    for at in range(1, 320, every):
+        talk.ask(at, "Fetch", 12, {"replicaId": 6}, {"errorCode": 6})
+    lab.until = 330
+    hurt = HURT & {*states(lab).values()}
+    assert bool(hurt) == (cut == "all")
+
+
+@FEW
+@given(works=st.integers(0, 60), captured=st.booleans())
+def test_who_works_on_and_asks_no_more_may_have_been_answered_elsewhere(works, captured):
+    lab = Lab()
+    lab.metadata(0, brokers={B1: 1} if captured else {B1: 1, B2: 2})
+    talk = lab.talk(B1, "app", "10.0.0.7")
+    for at in range(2, 24):
+        lab.metadata(at, [("orders", ID_1, 3)], talk=talk, brokers={B1: 1} if captured else {B1: 1, B2: 2})
+    fetches(lab, [(at, at, at + 1) for at in range(24, 24 + works)], client_id="app")
+    lab.until = 90
+    found = states(lab)
+    assert (found["app", "10.0.0.7", "Metadata"] == "failing") == (captured or works <= 10), found
+
+
+@FEW
 @given(seed=SEEDS)
 def test_who_looks_for_its_coordinator_at_a_broker_and_finds_it_at_another_one_is_elsewhere(seed):
     """While coordinators are loaded, clients ask one broker after the other; only one of these was captured."""
