@@ -22,7 +22,9 @@ from wirecheck.judge.ledger.connection_sums import (
     BROKEN,
     CONTINUED,
     CUT,
+    LASTED,
     MIDWAY,
+    MOMENT_NS,
     NOT_YET_NS,
     SIZE,
     UNTIMED,
@@ -191,7 +193,9 @@ def partial(
     for client_id, anybodys in sorted(whose, key=str):
         over = connection.peak.get("over") and connection.peak.get("close_ns")
         seen = (connection.first, connection.last) if over else span(connection)
-        peak = {**(times or {}), **({} if over else {"open": 1}), SIZE: size_of(connection, anybodys=bool(anybodys))}
+        lasted = {LASTED: 1} if connection.last.ts_ns - connection.first.ts_ns > MOMENT_NS else {}
+        peak = {**(times or {}), **({} if over else {"open": 1}), **lasted}
+        peak[SIZE] = size_of(connection, anybodys=bool(anybodys))
         yield Claim("partial", (*connection.key, client_id, anybodys, what), *seen, peak=peak)
 
 

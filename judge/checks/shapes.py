@@ -14,7 +14,17 @@ from wirecheck.judge.check_context import STALE_CONTROLLER_EPOCH, CheckContext
 from wirecheck.judge.claims.claim import AT, LEAST, Claim, Sighting, Subject
 from wirecheck.judge.claims.outcomes import MOST_SLOTS, SLOT_NS, UNSEEN, Run
 from wirecheck.judge.claims.seconds import at_second
-from wirecheck.judge.ledger.connection_sums import ANSWERS, BROKEN, CONTINUED, MIDWAY, NOT_YET_NS, SIZE, UNTIMED
+from wirecheck.judge.ledger.connection_sums import (
+    ANSWERS,
+    BROKEN,
+    CONTINUED,
+    LASTED,
+    MIDWAY,
+    MOMENT_NS,
+    NOT_YET_NS,
+    SIZE,
+    UNTIMED,
+)
 from wirecheck.judge.results.finding import Evidence, Side, Time, first_of, last_of
 from wirecheck.judge.streaks import (
     PAUSE_NS,
@@ -355,13 +365,11 @@ def seen_repeatedly(
 UNSEEN_ONE_IN = 10
 """If fewer than one in so many responses is missing, what is asked several times is seen, or its response is."""
 MANY_SEEN = 10
-MOMENT_NS = 10 * SECOND_NS
-"""A lost packet of a heartbeat lacks until the next one: some seconds."""
 
 
 TOO_LITTLE_BYTES, FEW_BYTES = 16_384, 1_024
-"""On a connection on which a client asks again and again more is sent, and its requests are understood; in so few bytes
-are no more than some requests.
+"""On a connection on which a client asks again and again more is sent, or for longer, if only one side of it was
+captured; in so few bytes are no more than some requests.
 """
 
 
@@ -369,7 +377,7 @@ def is_missing_for_moments(claim: Claim, since_ns: int, until_ns: int) -> bool:
     """Whether few bytes of a connection are missing, or only now and then, and all others were understood."""
     size = claim.peak.get(SIZE, 0)
     if claim["anybodys"] and 0 < size <= TOO_LITTLE_BYTES:
-        return True
+        return LASTED not in claim.peak
     if claim.first.ts_ns >= until_ns or (UNTIMED in claim.peak and not claim.peak[UNTIMED]):
         return False
     if 0 < size <= FEW_BYTES and not claim["anybodys"]:

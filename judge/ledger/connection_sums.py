@@ -35,6 +35,10 @@ UNTIMED = "untimed"
 """A peak of one of which bytes are missing: from when on it is not known when, as a negative number; 0 is from ever."""
 SIZE = "bytes"
 """How many bytes are missing of one, at most; where its client is unknown, how many were sent on it, and back."""
+LASTED = "lasted"
+"""A peak of one that lasted for longer than a moment."""
+MOMENT_NS = 10_000_000_000
+"""A lost packet of a heartbeat lacks until the next one: some seconds."""
 MIDWAY = "midway"
 """A peak of one whose beginning was not captured."""
 NOT_YET_NS = 1 << 62

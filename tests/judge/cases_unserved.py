@@ -831,6 +831,29 @@ def cli008_fires__all_topics_before_its_coordinator(lab):
     finds_its_coordinator(lab, [(2.5, "Metadata", 12, {"topics": None}, {"topics": []})])
 
 
+def one_side(lab, until=110):
+    """A connection of its host of which the requests were not captured, as where they take another link."""
+    talk = lab.talk(B2, None, "10.0.0.7", payload_bytes=1_400, unseen_request_bytes=1_400)
+    talk.messages = []
+    talk.closed, talk.last_packet = 4, until
+    talk.facts |= {"protocol": "undecided", "closed_by": None, "close_ns": 0}
+    return talk
+
+
+def cli008_cannot_know__one_side_of_a_connection(lab):
+    """A member without partitions: its heartbeats to its coordinator, and little more."""
+    found = {"coordinators": [{"key": "g", "nodeId": 1, "host": "10.0.0.1", "port": 9092, "errorCode": 0}]}
+    asked = {"keyType": 0, "coordinatorKeys": ["g"]}
+    finds_its_coordinator(lab, [(at, "FindCoordinator", 4, asked, found) for at in range(8, 100, 5)])
+    one_side(lab)
+
+
+def cli008_fires__a_short_connection_of_which_nothing_is_understood(lab):
+    """Its first request was lost; on it no member works for minutes."""
+    cli008_cannot_know__one_side_of_a_connection(lab)
+    lab.talks[-1].last_packet = 9
+
+
 def cli008_cannot_know(lab):
     """Bytes of its connection were not captured: it may have joined."""
     finds_its_coordinator(lab, unseen_request_bytes=300)
