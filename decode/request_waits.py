@@ -84,8 +84,9 @@ def whole(connection: Connection) -> bool:
 
 
 def whole_since(exchanges: Exchanges, message: Ints) -> Bools:
-    """Of each request whether no response to it is among what was not captured: all that is missing of its connection
-    was sent before, but for later requests. After it messages are read again.
+    """Of each request whether no response to it is among what was not captured, and none of the requests before it that
+    are missing waits: all that is missing of its connection was sent before, but for later requests, messages are read
+    again behind it, and of the requests there one was answered.
     """
     every = [(whole(one), one) for one in exchanges.connections]
     found = [
@@ -106,8 +107,11 @@ def missing_before(connection: Connection, since_ns: int) -> bool:
     in_order = not connection.out_of_order
     if not (listed and begun and in_order) or connection.protocol != "kafka" or is_doubtful(connection):
         return False
+    answered_ns = min(since_ns, connection.answered_ns)  # a server may hold a request until another is answered
     return all(
-        0 <= gap.until_ns <= since_ns or (gap.side == REQUESTS and gap.since_ns > since_ns) for gap in connection.gaps
+        0 <= gap.until_ns <= (answered_ns if gap.side == REQUESTS else since_ns)
+        or (gap.side == REQUESTS and gap.since_ns > since_ns)
+        for gap in connection.gaps
     )
 
 

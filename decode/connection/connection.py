@@ -109,6 +109,7 @@ class Connection:
         self.in_flight: MessageQueue = MessageQueue()  # requests without response
         self.early_responses: MessageQueue = MessageQueue()  # responses without request
         self.answered_out_of_order: i64 = 0
+        self.answered_ns: i64 = 0  # when the last of the requests was sent that were answered in order
         self.proxied: i64 = 0  # bytes of the PROXY header it began with
         self.proxied_host: bytes = b""  # the client it names: an address of 4 or 16 bytes, and a port
         self.proxied_port: i64 = NO_PORT
@@ -361,4 +362,5 @@ def facts_of(connection: Connection) -> handed_out.Connection:
         tls_unfinished=has_unfinished_tls(connection, ask),
         client_hash=ask.client_hash if connection.client >= 0 else -1,
         blocked_until_ns=max(ask.window_opened_ns, 0),
+        answered_ns=connection.answered_ns,
     )

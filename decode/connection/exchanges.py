@@ -114,6 +114,8 @@ class Connection:
     """When the client could take data again, after its receive window was 0: the server could not send a response
     before. Far ahead if it still is 0, 0 if it never was.
     """
+    answered_ns: int = 0
+    """When the last request was sent that was answered: those before it wait for nothing, seen or not."""
 
     @property
     def network_ns(self) -> int:

@@ -94,7 +94,7 @@ class Agents:
         self._now, self._ended = dict(stored["now"]), set(stored["ended"])
 
 
-STATE_VERSION = 7
+STATE_VERSION = 8
 """Goes up with every change of an attribute (state.py), a text or a number."""
 MAGIC = b"wirecheck connections %d\n" % STATE_VERSION
 HEAD_BYTES = 8  # that hold the length of the head behind the magic

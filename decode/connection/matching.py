@@ -45,6 +45,7 @@ def on_request(shared: Shared, connection: Connection, request: Message, due: bo
                 for _ in range(place):  # answers to earlier requests, none of which is to come any more
                     give_up_response(shared, connection)
                 place = 0
+            connection.answered_ns = max(connection.answered_ns, request.ts_ns)
             _write(shared, connection, request, early.remove(place), ANSWERED)
             return
     in_flight.push(request)
@@ -74,6 +75,7 @@ def on_response(shared: Shared, connection: Connection, response: Message) -> No
     if place > 0:
         connection.answered_out_of_order += 1
         return
+    connection.answered_ns = max(connection.answered_ns, request.ts_ns)
     # Answers that came before one whose request we have: theirs came before that request, and is not to come any more.
     # On a busy connection those of a few lost requests would otherwise fill the queue every request is compared with.
     give_up_responses(shared, connection)

@@ -115,7 +115,7 @@ def _connection(row: Numbers, c: Connection) -> None:
     c.due_ns, c.closed_by, c.close_ns = row.of(c.due_ns), row.of(c.closed_by), row.of(c.close_ns)
     c.answered_out_of_order, c.tls_records = row.of(c.answered_out_of_order), row.of(c.tls_records)
     c.payloads, c.searched_bytes = row.of(c.payloads), row.of(c.searched_bytes)
-    c.hello_bytes = row.of(c.hello_bytes)
+    c.hello_bytes, c.answered_ns = row.of(c.hello_bytes), row.of(c.answered_ns)
     c.resynchronised, c.limits_hit = row.of(c.resynchronised), row.of(c.limits_hit)
     c.proxied, c.proxied_port, c.run = row.of(c.proxied), row.of(c.proxied_port), row.of(c.run)
     c.proxied_host = row.data(c.proxied_host)

@@ -154,6 +154,8 @@ class Talk:
             "responses": sum(side == RESPONSE for _, side, *_ in self.messages),
             "raw_frames": 0, "unseen_request_bytes": 0, "unseen_response_bytes": 0, "gaps": (), "resynchronised": 0,
             "skipped_bytes": 0, "conflicting_bytes": 0, "out_of_order": 0, "limits_hit": 0,
+            "answered_ns": max((ns(self.messages[asked][5]) for asked, answer, _ in self.exchanges
+                                if asked >= 0 and answer >= 0), default=0),
             "closed_by": None if self.closed is None else "server-fin",
             "close_ns": 0 if self.closed is None else ns(self.closed),
         }  # fmt: skip

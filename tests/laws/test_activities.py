@@ -113,7 +113,7 @@ def test_who_is_rejected_is_named_though_part_of_it_is_lost(seed, share, error):
 def test_what_was_lost_before_a_request_does_not_hide_that_nobody_answers_it(seed, side, answers_lost, moved):
     """But where answers seem out of order: its own may stand before it in the capture, and was taken for none."""
     dice = Random(seed)
-    gaps = [lacks(ns(dice.uniform(1, 30)), side, 100) for _ in range(dice.randint(1, 9))]
+    gaps = [lacks(ns(dice.uniform(1, 29)), side, 100) for _ in range(dice.randint(1, 9))]
     gaps += [lacks(ns(60), 1, 100)] * answers_lost
     facts = {"unseen_request_bytes": sum(gap.size for gap in gaps), "gaps": tuple(gaps), "out_of_order": int(moved)}
     talk = Lab().talk(closed_by="client-fin", close_ns=ns(90), **facts)
@@ -123,6 +123,20 @@ def test_what_was_lost_before_a_request_does_not_hide_that_nobody_answers_it(see
     exchanges, decoded = exchanged(talk)
     found = given_up(exchanges, decoded, lambda name: tables(decoded, name, "request")).tolist()
     assert found == ([] if answers_lost or moved else [30])
+
+
+@FEW
+@given(lost_s=st.floats(30, 39), then=st.booleans())
+def test_a_request_that_was_lost_may_be_what_another_one_waits_for(lost_s, then):
+    """Such as a JoinGroup before the LeaveGroup of a member that ends. `then`: a later one was answered."""
+    facts = {"unseen_request_bytes": 100, "gaps": (lacks(ns(lost_s), 0, 100),)}
+    talk = Lab().talk(closed_by="client-fin", close_ns=ns(90), **facts)
+    for at in (*range(30), *([39.5] if then else [])):
+        talk.ask(at, "Heartbeat", 4, {"groupId": "g"}, {"errorCode": 0})
+    talk.ask(40, "LeaveGroup", 4, {"groupId": "g"}, outcome=CLOSED_BY_CLIENT)
+    exchanges, decoded = exchanged(talk)
+    found = given_up(exchanges, decoded, lambda name: tables(decoded, name, "request"))
+    assert bool(len(found)) == then
 
 
 @FEW

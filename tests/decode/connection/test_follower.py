@@ -381,7 +381,7 @@ def test_state_of_another_version_is_refused():
     blob = Follower().snapshot()
     assert blob.startswith(MAGIC)
     for head in (b"wirecheck follower 6 ", b"wirecheck connections 1 ", b"something else\n"):
-        with pytest.raises(ValueError, match=r"^the checkpoint holds no connections of state version 7$"):
+        with pytest.raises(ValueError, match=r"^the checkpoint holds no connections of state version 8$"):
             Follower.restore(head + blob.removeprefix(MAGIC))
 
 
