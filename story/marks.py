@@ -95,7 +95,7 @@ def with_states(
             work=worst_of(
                 worst.get(one.key) or anywhere.get(one.client_id),
                 doubt(one, doubted),
-                at_rest(one, rejected.get(one.key)),
+                at_rest(one, rejected.get(one.key), waits=any(each.closed for each in of_clients.get(one.key, ()))),
             ),
         )
         for one in every
@@ -106,11 +106,13 @@ def worst_of(*known: ClientState | None) -> ClientState:
     return min(filter(None, known), key=lambda one: STATES.index(one.state))
 
 
-def at_rest(client: Client, rejected: Activity | None) -> ClientState:
-    """Of a client that nothing is known against, but that it was granted no work before it left."""
+def at_rest(client: Client, rejected: Activity | None, *, waits: bool) -> ClientState:
+    """Of a client that nothing is known against, but that it was granted no work before it left. `waits`: a server
+    closed a connection of it instead of an answer, so that it may have been that one.
+    """
     if client.closed_ns is None:
         return ClientState(WORKING, None, "")
-    if client.closed_by == "server" and client.closed_ns - client.last_ns >= IDLE_NS:
+    if client.closed_by == "server" and client.closed_ns - client.last_ns >= IDLE_NS and not waits:
         return ClientState(WORKING, None, "")  # who has nothing to ask opens a connection when it has
     if client.closed_by == "server":
         return ClientState(LOST, client.closed_ns, "server closed its last connection")

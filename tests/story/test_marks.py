@@ -124,6 +124,10 @@ def test_a_client_without_a_connection_has_left_or_is_lost():
     idle_ns = working.last_ns + 15_000_000_000
     (idle,) = with_states([replace(working, closed_ns=idle_ns, closed_by="server")], (), (), ())
     assert idle.work == ClientState("working", None, ""), "it had nothing to ask"
+    unanswered = replace(activity("Produce", "writes", 9, 0), requests=10, closed=1)
+    app = replace(working, address="127.0.0.1", closed_ns=idle_ns, closed_by="server")
+    (waited,) = with_states([app], (unanswered,), (), ())
+    assert waited.work.state == "lost", "it waited for an answer"
     assert left.work == ClientState("left", 7, "")
     assert lost.work == ClientState("lost", 7, "server closed its last connection")
     assert marks_of(replace(result("working"), clients=(left, lost))).work.mark == "clear", "what it did was granted"
