@@ -74,25 +74,32 @@ def due_ns(exchanges: Exchanges, decoded: Decoded, message: Ints, tables_of: Tab
 
 
 def whole(connection: Connection) -> bool:
-    """Whether all that both sides sent was captured; of one that began before the capture, once both were seen. Each
-    side is then joined in the middle of a message once, where the capture begins.
+    """Whether all that both sides sent was captured; of one that began before the capture, once both were seen."""
+    return all_read(connection) and (connection.from_start or connection.responses > 0)
+
+
+def all_read(connection: Connection) -> bool:
+    """Whether nothing is missing since the first byte that was seen, and all was understood. Of a connection that began
+    before the capture each side is joined in the middle of a message once, where the capture begins.
     """
     joined_once = connection.resynchronised <= (0 if connection.from_start else len((REQUEST, RESPONSE)))
     understood = not connection.skipped_bytes and joined_once
-    begun = connection.from_start or connection.responses > 0
-    return connection.protocol == "kafka" and no_byte_missing(connection) and understood and begun
+    return connection.protocol == "kafka" and no_byte_missing(connection) and understood
 
 
 def whole_since(exchanges: Exchanges, message: Ints) -> Bools:
     """Of each request whether no response to it is among what was not captured, and none of the requests before it that
     are missing waits: all that is missing of its connection was sent before, but for later requests, messages are read
-    again behind it, and of the requests there one was answered.
+    again behind it, and of the requests there one was answered. Of a write also where its server sends nothing since the
+    capture began: who writes does not join groups, for which servers wait.
     """
-    every = [(whole(one), one) for one in exchanges.connections]
+    every = [(whole(one), one.silent and all_read(one), one) for one in exchanges.connections]
+    writes = exchanges.messages.key[message] == PRODUCE
+    times = zip(exchanges.connection[message].tolist(), exchanges.ts_ns[message].tolist(), writes.tolist(), strict=True)
     found = [
-        is_whole or missing_before(one, since_ns)
-        for at, since_ns in zip(exchanges.connection[message].tolist(), exchanges.ts_ns[message].tolist(), strict=True)
-        for is_whole, one in [every[at]]
+        is_whole or (is_write and is_silent) or missing_before(one, since_ns)
+        for at, since_ns, is_write in times
+        for is_whole, is_silent, one in [every[at]]
     ]
     return np.array(found, np.bool_)
 

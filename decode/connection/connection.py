@@ -363,4 +363,5 @@ def facts_of(connection: Connection) -> handed_out.Connection:
         client_hash=ask.client_hash if connection.client >= 0 else -1,
         blocked_until_ns=max(ask.window_opened_ns, 0),
         answered_ns=connection.answered_ns,
+        silent=answer.is_silent(),
     )

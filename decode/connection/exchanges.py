@@ -116,6 +116,8 @@ class Connection:
     """
     answered_ns: int = 0
     """When the last request was sent that was answered: those before it wait for nothing, seen or not."""
+    silent: bool = False
+    """It began before the capture, and its server sent nothing since: its sequence number is the same all the time."""
 
     @property
     def network_ns(self) -> int:

@@ -151,6 +151,7 @@ def _unanswered(connection: Connection, request: Message) -> i64:
     """Why a request has no response, as far as we can know."""
     answers = connection.responses()
     lost = answers.losses() != request.losses or answers.stream == UNSEEN or answers.mode == SEARCHING
+    lost = lost and not answers.is_silent()
     if lost and not connection.answered_in:  # what is not understood of another protocol holds no response
         return RESPONSE_UNSEEN
     by = connection.closed_by

@@ -145,7 +145,7 @@ def _direction(row: Numbers, d: Direction) -> None:
     d.frames, d.shown_by, d.payload_bytes = row.of(d.frames), row.of(d.shown_by), row.of(d.payload_bytes)
     d.unseen_bytes, d.skipped_bytes = row.of(d.unseen_bytes), row.of(d.skipped_bytes)
     d.cut_bytes, d.cut_segments = row.of(d.cut_bytes), row.of(d.cut_segments)
-    d.retransmitted = row.of(d.retransmitted)
+    d.retransmitted, d.silent_at = row.of(d.retransmitted), row.of(d.silent_at)
     d.window_closed_ns, d.window_opened_ns = row.of(d.window_closed_ns), row.of(d.window_opened_ns)
     d.gaps_have_length, d.unsure = row.flag(d.gaps_have_length), row.flag(d.unsure)
     d.mode, d.need, d.message_begin = row.of(d.mode), row.of(d.need), row.of(d.message_begin)

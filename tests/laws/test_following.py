@@ -184,3 +184,22 @@ def outcome(exchanges) -> list:
     parts = [getattr(exchanges, field.name) for field in fields(exchanges) if field.name != "messages"]
     parts += [getattr(exchanges.messages, field.name) for field in fields(exchanges.messages)]
     return [part.tolist() if isinstance(part, np.ndarray) else part for part in parts]
+
+
+@RUNS
+@given(st.integers(3, 8), st.integers(0, 8), st.sampled_from([7, 2**32 - 1]), st.data())
+def test_a_server_that_stays_at_its_number_answered_nothing(asked, answered, isn, data):
+    """Of a connection that began before the capture, whose responses are not captured: both sides show the number."""
+    said = Talk(server_seq=isn, step_ns=MS)
+    for number in range(1, asked + 1):
+        said.request(request(FETCH, 12, number, bytes(60)))
+        said._say(False, ACK)
+        if number <= answered:
+            said.response(response(number, bytes(30)))
+        said._say(True, ACK)
+    frames = [frame for frame in said.segments if frame.src == said.client or not frame.payload]
+    bare = [frame for frame in frames if not frame.payload]
+    lost = data.draw(st.sets(st.integers(0, len(bare) - 3))) if bare else set()
+    kept = [frame for frame in frames if frame not in [bare[place] for place in lost]]
+    found = {row[0] for row in exchange_rows(follow(kept))}
+    assert found == ({"response-unseen"} if answered else {"pending"})

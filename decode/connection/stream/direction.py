@@ -69,6 +69,7 @@ class Candidate:
 BELIEVABLE: Final = 1 << 30  # the largest window TCP can offer (RFC 7323 2.3): nothing further away belongs here
 NEAR: Final = BELIEVABLE >> 6
 REORDERED_NS: Final = 3_000_000  # a hole that is filled so soon: its segment was overtaken (as Wireshark has it)
+MOVED: Final = -1
 PROBE_BYTES: Final = 1  # of a keep-alive or a window probe, which send a byte again (RFC 9293 3.8.4, 3.8.6.1)
 MIDDLE: Final = 1 << 32  # offset of the first byte seen if no SYN was: earlier bytes get smaller offsets, still > 0
 
@@ -114,6 +115,7 @@ class Direction:
         self.cut_segments: i64 = 0
         self.retransmitted: i64 = 0  # segments
         self.window_closed_ns: i64 = UNSET  # when its side last announced that it can take no more data
+        self.silent_at: i64 = UNSET  # the number at which a side is that was never seen to send; MOVED: it went on
         self.window_opened_ns: i64 = UNSET  # when it first announced a window after that; NEVER: not yet
         # --- its framing
         self.mode: modes.Mode = modes.OPENING
@@ -150,6 +152,7 @@ class Direction:
     def acknowledge(self, seq: i64, by_second: bool, now: i64) -> None:
         """The peer has everything below this number."""
         if self.stream == modes.UNSEEN:
+            self._stays(seq)
             return
         at = self.offset_of(seq)
         if self.fin != UNSET:
@@ -274,6 +277,19 @@ class Direction:
                 self.less_ns = max(self.less_ns, ts_ns)
             if at - self.newest < NEAR:
                 self.newest = max(self.newest, at)
+        elif self.stream == modes.UNSEEN:
+            self._stays(seq)
+
+    def _stays(self, seq: i64) -> None:
+        """A side of which nothing was seen is at this number, as it shows, or its peer."""
+        if self.silent_at == UNSET:
+            self.silent_at = seq
+        elif self.silent_at != seq:
+            self.silent_at = MOVED
+
+    def is_silent(self) -> bool:
+        """Whether it sent nothing since its connection is captured: its number is known, and is what it was."""
+        return self.stream == modes.UNSEEN and self.silent_at >= 0
 
     def has_hole(self) -> bool:
         """Something is still missing and may still come."""
