@@ -90,8 +90,8 @@ def all_read(connection: Connection) -> bool:
 def whole_since(exchanges: Exchanges, message: Ints) -> Bools:
     """Of each request whether no response to it is among what was not captured, and none of the requests before it that
     are missing waits: all that is missing of its connection was sent before, but for later requests, messages are read
-    again behind it, and of the requests there one was answered. Of a write also where its server sends nothing since the
-    capture began: who writes does not join groups, for which servers wait.
+    again behind it, and of the requests there one was answered. Of a write also where its server sends nothing since
+    the capture began: who writes does not join groups, for which servers wait.
     """
     every = [(whole(one), one.silent and all_read(one), one) for one in exchanges.connections]
     writes = exchanges.messages.key[message] == PRODUCE
