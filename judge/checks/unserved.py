@@ -361,7 +361,7 @@ def asks_for_brokers_only(subject: Subject, group: Group, context: CheckContext)
     context.watch()
     listings = (one for one in context.claims("listing", group, "server") if one["host"] == host)
     listed = sum(one.count for one in listings if (one["client_id"] or "") == client_id)
-    if listed * LISTS_ONE_IN > count:  # sarama begins so, and asks for its own topics then
+    if listed * LISTS_ONE_IN > count:
         return
     known = known_addresses([subject], group, context)
     in_reach = all(reached(address, broker, group, context) for broker, address in known)
@@ -373,7 +373,7 @@ def asks_for_brokers_only(subject: Subject, group: Group, context: CheckContext)
         is_one
         or seen(subject, first_ns, last_ns, group, context)
         or (has_a_lost_name(known, group, context) and seeks_all_the_time(mine))
-        or (has_lost_names_alone(known, group, context) and asks_each_second(mine))
+        or (listed and has_lost_names_alone(known, group, context) and asks_each_second(mine))
     ):
         return
     addresses = sorted(address for broker, address in known if not reached(address, broker, group, context))
@@ -439,7 +439,9 @@ def seeks_all_the_time(mine: Collection[Claim]) -> bool:
 
 
 def asks_each_second(mine: Collection[Claim]) -> bool:
-    """Whether a client asks for metadata once a second for a minute, on one connection to each broker."""
+    """Whether a client asks for metadata once a second for a minute, on one connection to each broker: sarama begins
+    with all topics, and asks for its own then. Who asks for brokers alone so often may check their health.
+    """
     runs = [run for claim in mine for run in claim.outcomes.runs()]
     lasted_ns = max(run.last_ns for run in runs) - min(run.first_ns for run in runs)
     return lasted_ns >= MINUTE_NS and on_one_connection(mine) >= lasted_ns // SECOND_NS

@@ -1008,7 +1008,7 @@ def cli008_cannot_know__a_monitor_of_a_cluster_of_which_one_broker_was_captured(
     seeks(lab, range(2, 120), name="kafka-2.kafka.svc", captured=False)
 
 
-def seeks_brokers(lab, times):
+def seeks_brokers(lab, times, first=None, then=({"name": "orders"},)):
     """Another client shows that both brokers were captured, by other addresses."""
     for at in range(0, 120, 20):
         for server in (B1, B2):
@@ -1017,13 +1017,18 @@ def seeks_brokers(lab, times):
     listed = [{"nodeId": number, "host": f"kafka-{number}.example", "port": 9094} for number in (1, 2)]
     answer = {"brokers": listed, "clusterId": CLUSTER, "topics": [{"name": "orders", "topicId": ID_1}]}
     for at in times:  # sarama asks for all topics first
-        talk.ask(at, "Metadata", 12, {"topics": [{"name": "orders"}] if at > 1 else None}, answer)
+        talk.ask(at, "Metadata", 12, {"topics": [*then] if at > 1 else first}, answer)
     lab.until = 130
 
 
 def cli008_fires__host_names_are_not_found_and_it_asks_once_a_second(lab):
     """As sarama's producer, on one connection."""
     seeks_brokers(lab, [1 + number * 0.8 for number in range(140)])
+
+
+def cli008_near_miss__a_check_of_health_that_asks_for_brokers_alone_once_a_second(lab):
+    """On one connection, as by an administrator's client."""
+    seeks_brokers(lab, range(1, 120), first=[], then=())
 
 
 def cli008_near_miss__an_exporter_that_asks_every_ten_seconds(lab):
