@@ -25,6 +25,8 @@ from wirecheck.judge.ledger.connection_sums import (
     LASTED,
     MIDWAY,
     MOMENT_NS,
+    MUCH,
+    MUCH_ONE_IN,
     NOT_YET_NS,
     SIZE,
     UNTIMED,
@@ -196,6 +198,8 @@ def partial(
         lasted = {LASTED: 1} if connection.last.ts_ns - connection.first.ts_ns > MOMENT_NS else {}
         peak = {**(times or {}), **({} if over else {"open": 1}), **lasted}
         peak[SIZE] = size_of(connection, anybodys=bool(anybodys))
+        if size_of(connection, anybodys=False) * MUCH_ONE_IN > size_of(connection, anybodys=True):
+            peak[MUCH] = 1
         yield Claim("partial", (*connection.key, client_id, anybodys, what), *seen, peak=peak)
 
 

@@ -21,6 +21,7 @@ from wirecheck.judge.ledger.connection_sums import (
     LASTED,
     MIDWAY,
     MOMENT_NS,
+    MUCH,
     NOT_YET_NS,
     SIZE,
     UNTIMED,
@@ -374,7 +375,9 @@ captured; in so few bytes are no more than some requests.
 
 
 def is_missing_for_moments(claim: Claim, since_ns: int, until_ns: int) -> bool:
-    """Whether few bytes of a connection are missing, or only now and then, and all others were understood."""
+    """Whether few bytes of a connection are missing, or only now and then and no good part of them, and all others were
+    understood.
+    """
     size = claim.peak.get(SIZE, 0)
     if claim["anybodys"] and 0 < size <= TOO_LITTLE_BYTES:
         return LASTED not in claim.peak
@@ -382,6 +385,8 @@ def is_missing_for_moments(claim: Claim, since_ns: int, until_ns: int) -> bool:
         return False
     if 0 < size <= FEW_BYTES and not claim["anybodys"]:
         return True
+    if MUCH in claim.peak:  # between the small requests that are seen may be large ones, each time
+        return False
     spans = ((at_second(name) * SECOND_NS, ends_ns) for name, ends_ns in claim.peak.items() if name.startswith(AT))
     return all(
         min(ends_ns, until_ns) - max(begins_ns, since_ns) <= MOMENT_NS

@@ -35,6 +35,8 @@ UNTIMED = "untimed"
 """A peak of one of which bytes are missing: from when on it is not known when, as a negative number; 0 is from ever."""
 SIZE = "bytes"
 """How many bytes are missing of one, at most; where its client is unknown, how many were sent on it, and back."""
+MUCH, MUCH_ONE_IN = "much", 10
+"""A peak of one of which a good part is missing, one byte in so many: as all of the large requests."""
 LASTED = "lasted"
 """A peak of one that lasted for longer than a moment."""
 MOMENT_NS = 10_000_000_000

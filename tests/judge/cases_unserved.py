@@ -1923,6 +1923,23 @@ def cli004_near_miss__asks_again_in_another_version(lab):
     lab.talk(client_id="reader", host="10.0.0.7").ask(4, "ListOffsets", 1, {}, {"topics": []})
 
 
+def loses_now_and_then(lab, size):
+    """Of a member that never fetches so many bytes are missing, three times, between two heartbeats."""
+    lists_songs(lab, 800)
+    member(lab, until=800)
+    gaps = tuple(lacks(ns(at), 0, size) for at in (100, 200, 300))
+    lab.talks[1].facts |= {"gaps": gaps, "unseen_request_bytes": 3 * size}
+
+
+def cli004_fires__moments_are_missing(lab):
+    loses_now_and_then(lab, 350)
+
+
+def cli004_cannot_know__whether_its_large_requests_are_missing(lab):
+    """Each of them, as by a tap of small frames: a client without sessions names all partitions each time."""
+    loses_now_and_then(lab, 9_000)
+
+
 def cli004_fires__one_partition_of_two(lab):
     lists_songs(lab)
     member(lab)
