@@ -351,8 +351,12 @@ def activity(
 
 
 def asks_no_more(rejected: Streak | None, granted: Iterable[Run]) -> bool:
-    """Whether a client that was rejected last works on for long without asking again: another broker granted it."""
-    return rejected is not None and any(run.last_ns > rejected.last_ns + SLOT_NS for run in granted)
+    """Whether a client that was rejected last works on for long without asking again: another broker granted it, if the
+    rejection is none that each of them would repeat.
+    """
+    if rejected is None or not OF_A_RESTART.issuperset(rejected.errors):
+        return False
+    return any(run.last_ns > rejected.last_ns + SLOT_NS for run in granted)
 
 
 def sent_elsewhere(outcomes: Outcomes) -> Streak | None:
