@@ -80,6 +80,7 @@ BEFORE_WORK = frozenset({
 """What clients do before they ask for anything that is their work."""
 ADMINISTRATION = "administration"
 STEP_OF = {api: step for step, apis in STEPS.items() for api in apis}
+WORK = frozenset(api for step in ("reads", "writes", "commits") for api in STEPS[step])
 UNKNOWN = frozenset({OPEN, UNSEEN, UNREADABLE, STEP, IN_FLIGHT})
 """Outcomes that say nothing."""
 
@@ -339,7 +340,7 @@ def activity(
     found: tuple[str, Streak | None] = WORKING, None
     if any(map(is_bad, outcomes.codes())):
         found = worst(api, outcomes, granted_by, settings, uncaptured=uncaptured)
-        if found[0] == FAILING and uncaptured != 0 and asks_no_more(found[1], granted_by(STEP_OF)):
+        if found[0] == FAILING and uncaptured != 0 and asks_no_more(found[1], granted_by(WORK)):
             found = WORKING, None
         sent = sent_elsewhere(outcomes) if elsewhere and found[0] == WORKING else None
         found = (ELSEWHERE, sent) if sent is not None else found
@@ -351,8 +352,8 @@ def activity(
 
 
 def asks_no_more(rejected: Streak | None, granted: Iterable[Run]) -> bool:
-    """Whether a client that was rejected last works on for long without asking again: another broker granted it, if the
-    rejection is none that each of them would repeat.
+    """Whether a client that was rejected last reads, writes or commits for long without asking again: another broker
+    granted it, if the rejection is none that each of them would repeat.
     """
     if rejected is None or not OF_A_RESTART.issuperset(rejected.errors):
         return False

@@ -222,6 +222,7 @@ def test_who_works_on_and_asks_no_more_may_have_been_answered_elsewhere(works, c
     for at in range(2, 24):
         lab.metadata(at, [("orders", ID_1, 29 if denied else 3)], talk=talk, brokers=brokers)
     fetches(lab, [(at, at, at + 1) for at in range(24, 24 + works)], client_id="app")
+    talk.ask(80, "Heartbeat", 4, {"groupId": "g"}, {"errorCode": 0})  # that is no work
     lab.until = 90
     failing = states(lab)["app", "10.0.0.7", "Metadata"] == "failing"
     assert failing == (captured or denied or works <= 10)
