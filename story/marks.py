@@ -95,7 +95,7 @@ def with_states(
             work=worst_of(
                 worst.get(one.key) or anywhere.get(one.client_id),
                 doubt(one, doubted),
-                at_rest(one, rejected.get(one.key), waits=any(each.closed for each in of_clients.get(one.key, ()))),
+                at_rest(one, rejected.get(one.key), waits=waits(one, of_clients.get(one.key, ()))),
             ),
         )
         for one in every
@@ -107,9 +107,7 @@ def worst_of(*known: ClientState | None) -> ClientState:
 
 
 def at_rest(client: Client, rejected: Activity | None, *, waits: bool) -> ClientState:
-    """Of a client that nothing is known against, but that it was granted no work before it left. `waits`: a server
-    closed a connection of it instead of an answer, so that it may have been that one.
-    """
+    """Of a client that nothing is known against, but that it was granted no work before it left."""
     if client.closed_ns is None:
         return ClientState(WORKING, None, "")
     if client.closed_by == "server" and client.closed_ns - client.last_ns >= IDLE_NS and not waits:
@@ -117,6 +115,12 @@ def at_rest(client: Client, rejected: Activity | None, *, waits: bool) -> Client
     if client.closed_by == "server":
         return ClientState(LOST, client.closed_ns, "server closed its last connection")
     return ClientState(LEFT, client.closed_ns, rejection(rejected) if rejected else "")
+
+
+def waits(client: Client, every: Iterable[Activity]) -> bool:
+    """Whether its last request got no answer before the server closed: of one that did, the response was seen later."""
+    asked = [*every]
+    return any(one.closed for one in asked) and all(one.last_ns <= client.last_ns for one in asked)
 
 
 def by_client(activities: Iterable[Activity]) -> dict[Key, list[Activity]]:

@@ -126,7 +126,10 @@ def test_a_client_without_a_connection_has_left_or_is_lost():
     assert idle.work == ClientState("working", None, ""), "it had nothing to ask"
     unanswered = replace(activity("Produce", "writes", 9, 0), requests=10, closed=1)
     app = replace(working, address="127.0.0.1", closed_ns=idle_ns, closed_by="server")
-    (waited,) = with_states([app], (unanswered,), (), ())
+    answered = replace(unanswered, last_ns=app.last_ns + 1)
+    (served,) = with_states([app], (answered,), (), ())
+    assert served.work.state == "working", "its last request was answered"
+    (waited,) = with_states([app], (replace(unanswered, last_ns=app.last_ns),), (), ())
     assert waited.work.state == "lost", "it waited for an answer"
     assert left.work == ClientState("left", 7, "")
     assert lost.work == ClientState("lost", 7, "server closed its last connection")
