@@ -19,7 +19,7 @@ from wirecheck.commands.ending import Stop
 from wirecheck.commands.screen import as_json, columns, legible, note, paints
 from wirecheck.commands.screen import row as line
 from wirecheck.document import document
-from wirecheck.wording import clock, several_days
+from wirecheck.wording import clock, several_days, short_id
 
 if TYPE_CHECKING:
     from wirecheck.questions.traffic import Coverage
@@ -30,8 +30,6 @@ Cells = list[tuple[str, str]]
 One = TypeVar("One")
 WIDEST = 40
 """Characters of a column that are aligned; what is longer moves the rest of its line."""
-SHORT = 8
-"""Characters of a cluster ID on a terminal."""
 LONGEST = 500
 """Characters of a cell. Kafka's names have 249 at most, client IDs 32,767."""
 AROUND_LINES = 6
@@ -84,12 +82,11 @@ class Listing(Generic[One]):
         ids = {one for one in map(cluster, rows) if one is not None}
         if len(ids) < 2:
             return self
-        cuts = columns() is not None and len({one[:SHORT] for one in ids}) == len(ids)
+        cuts = columns() is not None and len(set(map(short_id, ids))) == len(ids)
 
         def cells(one: One, dated: bool) -> Cells:
             mine, name = self.cells(one, dated), cluster(one) or "-"
-            short = f"{name[:SHORT]}.." if cuts and len(name) > SHORT + 2 else name
-            return [*mine[:at], (short, "cluster"), *mine[at:]]
+            return [*mine[:at], (short_id(name) if cuts else name, "cluster"), *mine[at:]]
 
         return replace(self, cells=cells, headings=(*self.headings[:at], "cluster", *self.headings[at:]))
 

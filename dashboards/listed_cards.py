@@ -14,7 +14,8 @@ Row = dict[str, Any]
 
 def listed_cards(result: Verdict) -> tuple[ListedCard, ...]:
     """Of all entries that need a look, in their order."""
-    return tuple(listed_card(entry, clients_seen(result.clients, entry.cluster)) for entry in blamed(result))
+    clients = clients_seen(result.clients)
+    return tuple(listed_card(entry, clients[entry.cluster]) for entry in blamed(result))
 
 
 def listed_card(entry: CardEntry, clients: int) -> ListedCard:

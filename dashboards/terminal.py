@@ -21,7 +21,6 @@ from wirecheck.dashboards.verdict import (
     besides,
     blamed,
     by_kind,
-    card_in,
     clusters_seen,
     counted,
     counted_once,
@@ -34,6 +33,7 @@ from wirecheck.dashboards.verdict import (
     not_read,
     overflow,
     sentence,
+    shown_cards,
 )
 from wirecheck.judge.checks.listed_checks import LINES
 from wirecheck.judge.checks.page import remedy
@@ -402,7 +402,8 @@ def basis_lines(result: Verdict) -> Iterator[Text]:
 
 def show_card(entry: CardEntry, result: Verdict, console: Console) -> None:
     """One card of a result alone."""
-    show_lines(card_lines(card_in(result, entry)), console)
+    for card in shown_cards(result, [entry]):
+        show_lines(card_lines(card), console)
 
 
 def show_first_screen(result: Verdict, console: Console) -> None:

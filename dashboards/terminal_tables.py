@@ -20,7 +20,7 @@ from wirecheck.dashboards.client_upgrades import ClientGroup
 from wirecheck.dashboards.verdict import CARD_HEADINGS, named_cluster, size
 from wirecheck.story.marks import STATES
 from wirecheck.story.seen import Client, Partition, StatedBy, TopicDescription
-from wirecheck.wording import plural, rfc3339
+from wirecheck.wording import plural, rfc3339, short_id
 
 WIDEST = 1000
 MANY = 200
@@ -329,7 +329,7 @@ def partitions_table(partitions: Sequence[Partition]) -> Table:
 
 def list_cards(every: Iterable[Sequence[str]], console: Console) -> None:
     """One line each, in the order in which they come; on a narrow terminal without the cause."""
-    rows = [(age, f"{cluster[:8]}.." if len(cluster) > 10 else cluster, *more) for age, cluster, *more in every]
+    rows = [(age, short_id(cluster), *more) for age, cluster, *more in every]
     without = {"" if console.width >= WIDE else "cause", "" if any(cells[1] for cells in rows) else "cluster"}
     shown = [place for place, name in enumerate(CARD_HEADINGS) if name not in without]
     made = table(*(CARD_HEADINGS[place] for place in shown))

@@ -121,14 +121,15 @@ class ShownCard(NamedTuple):
 def first_cards(result: Verdict) -> list[ShownCard]:
     """Those of the first causes, as many as a first screen has, and all that forbid something."""
     shown = [one for place, one in enumerate(blamed(result)) if place < MOST_CARDS or one.card.action.forbids]
-    return [card_in(result, entry) for entry in shown]
+    return [*shown_cards(result, shown)]
 
 
-def card_in(result: Verdict, entry: CardEntry) -> ShownCard:
-    """With the name of its cluster where the result has several, and with days where it has several."""
-    clients, dated = clients_seen(result.clients, entry.cluster), result.of_several_days
-    cluster = named_cluster(entry.cluster) if len(clusters_seen(result)) > 1 else ""
-    return shown_card(entry.card, clients, mood_of(entry), dated=dated, cluster=cluster)
+def shown_cards(result: Verdict, entries: Iterable[CardEntry]) -> Iterator[ShownCard]:
+    """With the names of their clusters where the result has several, and with days where it has several."""
+    clients, dated, several = clients_seen(result.clients), result.of_several_days, len(clusters_seen(result)) > 1
+    for entry in entries:
+        cluster = named_cluster(entry.cluster) if several else ""
+        yield shown_card(entry.card, clients[entry.cluster], mood_of(entry), dated=dated, cluster=cluster)
 
 
 def mood_of(entry: CardEntry) -> Literal["violation", "anomaly"]:

@@ -87,21 +87,20 @@ def all_read(connection: Connection) -> bool:
     return connection.protocol == "kafka" and no_byte_missing(connection) and understood
 
 
-def whole_since(exchanges: Exchanges, message: Ints) -> Bools:
-    """Of each request whether no response to it is among what was not captured, and none of the requests before it that
+def each_whole_since(exchanges: Exchanges, message: Ints) -> Bools:
+    return np.array([whole_since(exchanges, one) for one in message.tolist()], np.bool_)
+
+
+def whole_since(exchanges: Exchanges, message: int) -> bool:
+    """Of a request whether no response to it is among what was not captured, and none of the requests before it that
     are missing waits: all that is missing of its connection was sent before, but for later requests, messages are read
     again behind it, and of the requests there one was answered. Of a write also where its server sends nothing since
     the capture began: who writes does not join groups, for which servers wait.
     """
-    every = [(whole(one), one.silent and all_read(one), one) for one in exchanges.connections]
-    writes = exchanges.messages.key[message] == PRODUCE
-    times = zip(exchanges.connection[message].tolist(), exchanges.ts_ns[message].tolist(), writes.tolist(), strict=True)
-    found = [
-        is_whole or (is_write and is_silent) or missing_before(one, since_ns)
-        for at, since_ns, is_write in times
-        for is_whole, is_silent, one in [every[at]]
-    ]
-    return np.array(found, np.bool_)
+    of = exchanges.connections[exchanges.connection[message]]
+    if whole(of) or missing_before(of, int(exchanges.ts_ns[message])):
+        return True
+    return bool(of.silent and exchanges.messages.key[message] == PRODUCE and all_read(of))
 
 
 def missing_before(connection: Connection, since_ns: int) -> bool:
@@ -116,14 +115,10 @@ def missing_before(connection: Connection, since_ns: int) -> bool:
         return False
     answered_ns = min(since_ns, connection.answered_ns)  # a server may hold a request until another is answered
     return all(
-        0 <= gap.until_ns <= (answered_ns if gap.side == REQUESTS else since_ns)
-        or (gap.side == REQUESTS and gap.since_ns > since_ns)
+        0 <= gap.until_ns <= (answered_ns if gap.side == REQUEST else since_ns)
+        or (gap.side == REQUEST and gap.since_ns > since_ns)
         for gap in connection.gaps
     )
-
-
-REQUESTS = 0
-"""The side of a gap."""
 
 
 def no_byte_missing(connection: Connection) -> bool:
@@ -164,7 +159,7 @@ def given_up(exchanges: Exchanges, decoded: Decoded, tables_of: TablesOf) -> Int
     writes = decoded.messages.key[message] == PRODUCE
     ended = (exchanges.outcome[rows] == CLOSED_BY_CLIENT) | writes
     since_ns = answerable_ns(exchanges, message)
-    known = whole_since(exchanges, message)
+    known = each_whole_since(exchanges, message)
     due = np.maximum(due_ns(exchanges, decoded, message, tables_of), since_ns + SHORTEST_NS)
     enough_ns = np.where(writes, since_ns + OVERDUE_NS, due)
     long = until_ns(exchanges, rows) >= enough_ns

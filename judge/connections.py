@@ -192,20 +192,19 @@ def partial(
     whose = {(claim["client_id"], 0) for claim in requests}
     if not whose or any(CUT in claim.peak for claim in requests):
         whose.add((None, 1))
+    facts = connection.peak
+    over = facts.get("over") and facts.get("close_ns")
+    seen = (connection.first, connection.last) if over else span(connection)
+    missing = facts.get("unseen_bytes", 0) + facts.get("cut_bytes", 0)
+    sent = missing + facts.get("payload_bytes", 0)
+    peak = {**(times or {}), **({} if over else {"open": 1})}
+    if connection.last.ts_ns - connection.first.ts_ns > MOMENT_NS:
+        peak[LASTED] = 1
+    if missing * MUCH_ONE_IN > sent:
+        peak[MUCH] = 1
     for client_id, anybodys in sorted(whose, key=str):
-        over = connection.peak.get("over") and connection.peak.get("close_ns")
-        seen = (connection.first, connection.last) if over else span(connection)
-        lasted = {LASTED: 1} if connection.last.ts_ns - connection.first.ts_ns > MOMENT_NS else {}
-        peak = {**(times or {}), **({} if over else {"open": 1}), **lasted}
-        peak[SIZE] = size_of(connection, anybodys=bool(anybodys))
-        if size_of(connection, anybodys=False) * MUCH_ONE_IN > size_of(connection, anybodys=True):
-            peak[MUCH] = 1
-        yield Claim("partial", (*connection.key, client_id, anybodys, what), *seen, peak=peak)
-
-
-def size_of(connection: Claim, *, anybodys: bool) -> int:
-    facts = ("payload_bytes", "unseen_bytes", "cut_bytes")
-    return sum(connection.peak.get(fact, 0) for fact in facts[0 if anybodys else 1 :])
+        size = {SIZE: sent if anybodys else missing}
+        yield Claim("partial", (*connection.key, client_id, anybodys, what), *seen, peak=peak | size)
 
 
 def span(connection: Claim) -> tuple[Sighting, Sighting]:

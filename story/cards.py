@@ -899,6 +899,6 @@ def evidence_of(facts: CardFacts) -> CardEvidence:
     )
 
 
-def clients_seen(clients: Iterable[Client], cluster: str | None) -> int:
-    """Those of a cluster, as the mark of *work* counts them."""
-    return sum(one.is_counted for one in clients if one.cluster == cluster)
+def clients_seen(clients: Iterable[Client]) -> Counter[str | None]:
+    """How many each cluster has, as the mark of *work* counts them."""
+    return Counter(one.cluster for one in clients if one.is_counted)

@@ -175,6 +175,14 @@ def broker_name(broker: str) -> str:
     return f"broker {broker}" if broker.isdecimal() else broker
 
 
+SHORT = 8
+
+
+def short_id(cluster: str) -> str:
+    """`jlNuZSEq..`: how a cluster's ID begins."""
+    return f"{cluster[:SHORT]}.." if len(cluster) > SHORT + 2 else cluster
+
+
 def hex_id(topic_id: str | None) -> str:
     """A topic ID as the dashed hex that tshark and log directories show, from Kafka's base64; empty without one."""
     return str(UUID(bytes=base64.urlsafe_b64decode(topic_id + "=="))) if topic_id else ""

@@ -18,6 +18,7 @@ from wirecheck.capture.source.clock_between import Dated, numbers, of_capture
 from wirecheck.capture.source.clock_steps import LONG_NS, READ_BYTES, Clock
 from wirecheck.capture.source.pcap import STEP_NS, SURVEYED_BYTES, CaptureFile, InputError
 from wirecheck.capture.source.tcp_stamps import EXACT_NS
+from wirecheck.decode.forwarding import mixed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,8 +35,6 @@ MOST_TRAFFIC = 0.5
 """Hosts whose segments are in both are ends of so much of one capture: others may send theirs again, past the other."""
 MOST_CAPTURES, MOST_FILES = 16, 16
 """So many captures are compared, by so many files of each."""
-MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-SHIFT = np.uint64(29)
 
 
 class SeenOnce(NamedTuple):
@@ -141,12 +140,12 @@ def _of_rows(rows: pa.RecordBatch) -> SeenOnce:
     size = rows.column("payload_len").to_numpy()
     at = np.flatnonzero((size > 0) & (rows.column("kind").to_numpy() == frames.FRAME))
     sources, targets = (_addresses(rows.column(name))[at] for name in ("src_ip", "dst_ip"))
-    ways = _mixed(sources, targets * MULTIPLIER)
+    ways = mixed(sources ^ mixed(targets))
     for name in ("src_port", "dst_port"):
-        ways = _mixed(ways, rows.column(name).to_numpy()[at].astype(np.uint64))
+        ways = mixed(ways ^ rows.column(name).to_numpy()[at].astype(np.uint64))
     prints = ways
     for name in ("tcp_seq", "tcp_ack", "payload_len"):
-        prints = _mixed(prints, rows.column(name).to_numpy()[at].astype(np.uint64))
+        prints = mixed(prints ^ rows.column(name).to_numpy()[at].astype(np.uint64))
     return SeenOnce(prints, rows.column("ts_ns").to_numpy()[at], ways, sources, targets)
 
 
@@ -156,11 +155,6 @@ def _addresses(column: pa.DictionaryArray) -> NDArray[np.uint64]:
     hashes = [int.from_bytes(blake2b(one.encode(), digest_size=8).digest(), "big") for one in texts]
     found: NDArray[np.uint64] = np.array(hashes, np.uint64)[column.indices.to_numpy()]
     return found
-
-
-def _mixed(words: NDArray[np.uint64], more: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    words = (words ^ more) * MULTIPLIER
-    return words ^ (words >> SHIFT)
 
 
 def _in_common(seen: Sequence[SeenOnce]) -> Iterator[tuple[tuple[int, int], NDArray[np.int64], NDArray[np.uint64]]]:

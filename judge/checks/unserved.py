@@ -327,10 +327,6 @@ def ends_at_its_coordinator(subject: Subject, group: Group, context: CheckContex
     yield resting_on(mine, client_id, host, client_ids=(mine[0]["client_id"],), first_ns=first_ns, words=words)
 
 
-def seen_until(client: Subject, since_ns: int, until_ns: int, group: Group, context: CheckContext) -> bool:
-    return seen_everywhere(client, since_ns, group, context, until_ns=until_ns)
-
-
 def asks_nothing_else(client: Subject, since_ns: int, until_ns: int, group: Group, context: CheckContext) -> bool:
     """Whether all brokers were captured, and what it asked them for several times would be known."""
     return bool(captured_brokers(group, context, asked_by=[client])) and seen_repeatedly(
@@ -368,10 +364,10 @@ def asks_for_brokers_only(subject: Subject, group: Group, context: CheckContext)
     if in_reach and not (tries or any(is_producer(claim) for claim in found)):
         return
     is_one = not in_reach and len({broker for broker, _ in known}) == 1
-    seen = asks_nothing_else if tries else seen_until
     if not (
         is_one
-        or seen(subject, first_ns, last_ns, group, context)
+        or (tries and asks_nothing_else(subject, first_ns, last_ns, group, context))
+        or (not tries and seen_everywhere(subject, first_ns, group, context, until_ns=last_ns))
         or (has_a_lost_name(known, group, context) and seeks_all_the_time(mine))
         or (listed and has_lost_names_alone(known, group, context) and asks_each_second(mine))
     ):

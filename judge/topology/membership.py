@@ -500,36 +500,31 @@ def by_controllers(claims: dict[str, list[Claim]], listener: Listener, reports: 
 
 def listener_of(addresses: Iterable[Claim]) -> Listener:
     """The listeners that broker lists show, each by its smallest endpoint."""
-    parent: dict[str, str] = {}
-
-    def root(endpoint: str) -> str:
-        while (above := parent.get(endpoint, endpoint)) != endpoint:
-            endpoint = above
-        return endpoint
-
-    for claim in addresses:
-        one, other = sorted((root(claim["endpoint"]), root(claim["address"])))
-        parent[other] = one
-    return root
+    return connected((claim["endpoint"], claim["address"]) for claim in addresses)
 
 
 def together(addresses: Iterable[Claim]) -> dict[str, str]:
     """By host that lists brokers, or is listed, the smallest host that lists connect it with. Brokers that advertise
     other hosts on another listener are not together by it, nor are servers that list one another alone.
     """
-    hosts = defaultdict[str, set[str]](set)
-    for claim in addresses:
-        one, other = host_of(claim["endpoint"]), host_of(claim["address"])
-        hosts[one].add(other)
-        hosts[other].add(one)
-    found = dict[str, str]()
-    for first in sorted(hosts):
-        waiting = [first] if first not in found else []
-        for host in waiting:
-            if host not in found:
-                found[host] = first
-                waiting += hosts[host]
-    return found
+    pairs = {(host_of(claim["endpoint"]), host_of(claim["address"])) for claim in addresses}
+    root = connected(pairs)
+    return {host: root(host) for pair in pairs for host in pair}
+
+
+def connected(pairs: Iterable[tuple[str, str]]) -> Listener:
+    """By each text the smallest one that pairs connect it with, however far; what is in no pair is alone."""
+    parent: dict[str, str] = {}
+
+    def root(text: str) -> str:
+        while (above := parent.get(text, text)) != text:
+            text = above
+        return text
+
+    for pair in pairs:
+        one, other = sorted(map(root, pair))
+        parent[other] = one
+    return root
 
 
 RENAMED = 2

@@ -648,7 +648,7 @@ def test_terminal_page_json_metrics_ticket_and_library_have_one_card(tmp_path):
     ticket = ticket.replace("\\", "")
     stored = Result.latest(tmp_path / "out").verdict(inputs=[str(HURT)])
     (entry, *_) = stored.entries
-    below_it = [text for _, text in below(entry.card, clients_seen(stored.clients, entry.cluster))]
+    below_it = [text for _, text in below(entry.card, clients_seen(stored.clients)[entry.cluster])]
     assert all(text in ticket for text in (card["headline"], *below_it))
     (failure, *_), (run,) = ET.fromstring(tests).iter("failure"), json.loads(scan)["runs"]
     scanned = "\n".join(one["message"]["text"] for one in run["results"])

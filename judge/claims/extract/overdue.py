@@ -51,7 +51,7 @@ def claims(batch: Batch) -> Iterator[Claim]:
         message, of = int(asked[place]), exchanges.connections[connection[place]]
         gave_up = has_given_up(of)
         enough_ns = max(allows_ns, LONG_NS) if gave_up else allows_ns + LONG_NS
-        if waited_ns[place] >= enough_ns and whole_since(exchanges, asked[place : place + 1])[0]:
+        if waited_ns[place] >= enough_ns and whole_since(exchanges, message):
             yield from overdue(batch, message, int(since_ns[place]), int(until_ns[place]))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from wirecheck.decode.connection.exchanges import ANSWERED, CLOSED_BY_CLIENT, PENDING
-from wirecheck.decode.request_waits import OVERDUE_NS, SECOND_NS, until_ns, whole_since
+from wirecheck.decode.request_waits import OVERDUE_NS, SECOND_NS, each_whole_since, until_ns
 from wirecheck.judge.claims.batch import Batch, Bools, Lines, among, key_of_messages
 from wirecheck.judge.claims.claim import AT, LOWEST, METADATA_LOG
 from wirecheck.judge.claims.extract.replicas import replicas, to_clients
@@ -176,7 +176,7 @@ def joins(batch: Batch) -> Iterator[Rows]:
         return
     exchanges, row = batch.exchanges, batch.exchange[asked.message]
     outcome = exchanges.outcome[row]
-    is_whole = whole_since(exchanges, asked.message)
+    is_whole = each_whole_since(exchanges, asked.message)
     ended, pending = (outcome == ANSWERED) | ((outcome == CLOSED_BY_CLIENT) & is_whole), (outcome == PENDING) & is_whole
     to_ns = np.where(ended, until_ns(exchanges, row), 0)
     waited = (ended & (to_ns - asked.ts_ns >= OVERDUE_NS)) | pending
