@@ -17,6 +17,7 @@ from bisect import bisect_left, insort
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from itertools import chain
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -228,7 +229,7 @@ class SubjectEvictor:
         """Whether these claims can come before the subjects that wait are judged: nothing leaves that a row may rest
         on, and no finding has no place.
         """
-        coming = Counter(subject for claim in claims for subject in claim.subjects())
+        coming = Counter(chain.from_iterable(map(Claim.subjects, claims)))
         new: dict[str, list[Subject]] = defaultdict(list)
         for subject in coming:
             if subject not in self.ledger:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 BATCH_BYTES, BATCH_FILES = 4 << 20, 64
 """Frames files that are followed together, at most: they are held as a whole."""
-MESSAGES_TOGETHER, BYTES_TOGETHER = 50_000, 10 << 20
+MESSAGES_TOGETHER, BYTES_TOGETHER = 50_000, 16 << 20
 """Messages, and what is kept of them, that are decoded and judged together: each time has a price of its own, and all
 of them are held. At least so many, at most MOST_TIMES as many.
 """

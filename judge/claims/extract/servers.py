@@ -5,7 +5,7 @@ ID. For Fetch only servers of the metadata log check it (KafkaRaftClient); broke
 """
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import chain
 from typing import Any
@@ -21,7 +21,7 @@ from wirecheck.decode.peer import Peer
 from wirecheck.decode.releases import digest, written
 from wirecheck.decode.wire import REQUEST, RESPONSE
 from wirecheck.judge.claims.batch import Batch, Bools, Lines, among
-from wirecheck.judge.claims.claim import LEAST, METADATA_LOG, RESERVED, ZERO, Claim, Key, least
+from wirecheck.judge.claims.claim import LEAST, METADATA_LOG, MOST_MEMBERS, RESERVED, ZERO, Claim, Key, least
 from wirecheck.judge.claims.extract import named_ids
 from wirecheck.judge.claims.extract.clients import closed_on
 from wirecheck.judge.claims.extract.control import accepted
@@ -263,8 +263,10 @@ Member = tuple[str, Key, Claim, int, str, Any]
 
 def derived(claims: list[Claim]) -> Iterator[Claim]:
     """Claims derived from others, per server: sets, of which the least members are kept."""
+    stating = [claim for claim in claims if claim.kind.removeprefix(UNANSWERED) in CARRYING]
+    bindings = [claim for claim in stating if claim.kind == "binding"]
     found: dict[tuple[str, Key], Claim] = {}
-    for kind, key, claim, count, member, value in chain(carried(claims), names(claims), idless(claims)):
+    for kind, key, claim, count, member, value in chain(carried(stating), names(bindings), idless(bindings)):
         total = found.get((kind, key))
         if total is None:
             total = found[kind, key] = Claim(kind, key, claim.first, claim.last, count=0)
@@ -275,6 +277,8 @@ def derived(claims: list[Claim]) -> Iterator[Claim]:
         known = total.peak.get(member)
         if known is None or known < value:
             total.peak[member] = value
+            if len(total.peak) >= MANY_MEMBERS:
+                total.peak = least(total.peak)
     for total in found.values():
         total.peak = least(total.peak)
         yield total
@@ -283,15 +287,19 @@ def derived(claims: list[Claim]) -> Iterator[Claim]:
             yield Claim("deletions", (claim.server(),), claim.first, claim.last, tally=dict(claim.tally))
 
 
-def carried(claims: list[Claim]) -> Iterator[Member]:
+MANY_MEMBERS = 8 * MOST_MEMBERS
+"""A set of a large cluster is cut to its least members whenever it has so many."""
+CARRYING = frozenset({"binding", "use"})
+RESERVED_IDS = tuple(RESERVED)
+
+
+def carried(stating: Iterable[Claim]) -> Iterator[Member]:
     """The topic IDs that endpoints used, and since when; without those that appear only in rejected requests of
     clients.
     """
-    for claim in claims:
-        if claim.kind.removeprefix(UNANSWERED) not in CARRYING or (claim.outcomes and not claim.succeeded):
-            continue
+    for claim in stating:
         topic_id = claim["topic_id"]
-        if topic_id is None or topic_id.startswith(RESERVED_IDS):
+        if topic_id is None or topic_id.startswith(RESERVED_IDS) or (claim.outcomes and not claim.succeeded):
             continue
         waits = claim.kind.startswith(UNANSWERED)
         key = (claim.server(), claim["host"]) if waits else (claim.server(),)
@@ -299,17 +307,13 @@ def carried(claims: list[Claim]) -> Iterator[Member]:
         yield kind, key, claim, claim.count, f"{LEAST}{topic_id}", -claim.first.ts_ns
 
 
-CARRYING = frozenset({"binding", "use"})
-RESERVED_IDS = tuple(RESERVED)
-
-
-def names(claims: list[Claim]) -> Iterator[Member]:
+def names(bindings: Iterable[Claim]) -> Iterator[Member]:
     """The topic IDs that endpoints report for names, without those that they merely repeat."""
-    for claim in claims:
-        reports = claim.kind == "binding" and claim["source"] not in named_ids.SOURCES
-        name, topic_id = (claim["name"], claim["topic_id"]) if reports else (None, None)
-        if name is not None and topic_id is not None and topic_id not in RESERVED:
-            yield "names", (claim.server(),), claim, 0, f"{LEAST}{hash_of(name)}:{topic_id}", 1
+    for claim in bindings:
+        name, topic_id = claim["name"], claim["topic_id"]
+        if name is None or topic_id is None or topic_id in RESERVED or claim["source"] in named_ids.SOURCES:
+            continue
+        yield "names", (claim.server(),), claim, 0, f"{LEAST}{hash_of(name)}:{topic_id}", 1
 
 
 @lru_cache(maxsize=1 << 16)
@@ -317,9 +321,9 @@ def hash_of(name: str) -> str:
     return hashlib.blake2b(name.encode(errors="surrogatepass"), digest_size=8).hexdigest()
 
 
-def idless(claims: list[Claim]) -> Iterator[Member]:
+def idless(bindings: Iterable[Claim]) -> Iterator[Member]:
     """Topics that are named without an id where the version carries one."""
-    for claim in claims:
-        if claim.kind == "binding" and claim["topic_id"] == ZERO and claim["name"] is not None:
+    for claim in bindings:
+        if claim["topic_id"] == ZERO and claim["name"] is not None:
             (name,) = named(hashed(Column(np.zeros(1, np.int64), [claim["name"]])))
             yield "idless", (claim.server(),), claim, claim.count, name, [*claim.last, claim["name"]]
