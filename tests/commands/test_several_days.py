@@ -27,10 +27,12 @@ def captures(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def results(run, captures, tmp_path_factory):
-    out = tmp_path_factory.mktemp("results") / "out"
-    run("replay", *captures, "--out", out, "--fail-on", "never")
-    return out
+def folders(run, captures, tmp_path_factory):
+    """Results of each, and of both."""
+    out = tmp_path_factory.mktemp("results")
+    for number, some in enumerate(([captures[0]], [captures[1]], captures)):
+        run("replay", *some, "--out", out / str(number), "--fail-on", "never")
+    return [out / str(number) for number in range(3)]
 
 
 @pytest.fixture(scope="module")
@@ -73,54 +75,49 @@ def test_a_list_ends_with_the_days(run, captures):
 
 
 @pytest.mark.parametrize("command", ["errors", "timeline", "groups", "topics"])
-def test_each_row_of_a_list_has_the_cluster_that_its_capture_has(run, captures, command):
-    def clusters(*inputs):
-        found = run(command, *inputs, "--format", "json").stdout
+def test_each_row_of_a_list_has_the_cluster_that_its_capture_has(run, folders, command):
+    def clusters(folder):
+        found = run(command, folder, "--format", "json").stdout
         rows = json.loads(found)[command] if command in {"topics", "clients"} else map(json.loads, found.splitlines())
         return {row["cluster"] for row in rows} - {None}
 
-    each, both = [clusters(one) for one in captures], clusters(*captures)
+    *each, both = map(clusters, folders)
     assert [len(one) for one in (*each, both)] == ([0, 0, 2] if command == "groups" else [1, 1, 2])
     assert both >= each[0] | each[1]
 
 
 @pytest.mark.parametrize("command", ["errors", "latency", "timeline"])
-def test_results_name_the_clusters_that_their_captures_do(run, captures, results, command):
+def test_results_name_the_clusters_that_their_captures_do(run, captures, folders, command):
     seen, kept = (
         {(row.get("client_id"), row["cluster"]) for row in map(json.loads, ended.stdout.splitlines())}
-        for ended in (run(command, *some, "--format", "json") for some in (captures, [results]))
+        for ended in (run(command, *some, "--format", "json") for some in (captures, folders[2:]))
     )
     assert {cluster for _, cluster in seen} - {None} == {cluster for _, cluster in kept} - {None}
     assert {name for name, cluster in kept if not {(name, cluster), (name, None)} & seen} <= {None}
 
 
 @pytest.mark.parametrize(("command", "rows"), [("errors", 1), ("latency", 1), ("timeline", 1), ("agreement", 3)])
-def test_a_list_has_a_column_of_clusters_where_there_are_several(run, captures, command, rows):
-    many, one = (run(command, *some).stdout.splitlines() for some in (captures, captures[1:]))
+def test_a_list_has_a_column_of_clusters_where_there_are_several(run, captures, folders, command, rows):
+    many, one = (run(command, *some).stdout.splitlines() for some in (captures, folders[1:2]))
     assert sum("CLUSTER" in line.split() for line in many) == rows
     assert not any("CLUSTER" in line.split() for line in one)
 
 
-def test_a_list_of_cards_names_clusters_where_there_are_several(run, captures, tmp_path):
-    for number, some in enumerate((captures, captures[1:])):
-        run("replay", *some, "--out", tmp_path / str(number), "--fail-on", "never")
-    many, one = (run("findings", tmp_path / str(number)).stdout.splitlines()[0].split() for number in range(2))
+def test_a_list_of_cards_names_clusters_where_there_are_several(run, folders):
+    one, many = (run("findings", folder).stdout.splitlines()[0].split() for folder in folders[1:])
     assert many[:2] == ["age", "cluster"]
     assert "cluster" not in one
 
 
 @pytest.mark.parametrize("wide", [80, 110, 120, 140, 160])
-def test_a_list_of_clients_has_client_ids_and_clusters_at_each_width(run, captures, monkeypatch, wide):
+def test_a_list_of_clients_has_client_ids_and_clusters_at_each_width(run, folders, monkeypatch, wide):
     monkeypatch.setenv("COLUMNS", str(wide))
-    head, *rows = run("clients", *captures).stdout.splitlines()
+    head, *rows = run("clients", folders[2]).stdout.splitlines()
     assert head.split()[:3] == ["cluster", "client", "ID"]
     assert any("p-lost" in row for row in rows)
 
 
-def test_a_difference_of_two_clusters_says_so(run, captures, tmp_path):
-    for number, one in enumerate(captures):
-        run("replay", one, "--out", tmp_path / str(number), "--fail-on", "never")
-    folders = [tmp_path / "0", tmp_path / "1"]
-    for some in (captures, folders):
+def test_a_difference_of_two_clusters_says_so(run, captures, folders):
+    for some in (captures, folders[:2]):
         assert "different clusters (" in run("diff", *some).stderr
         assert "different clusters" not in run("diff", some[0], some[0]).stderr
