@@ -706,10 +706,12 @@ def words_of(facts: CardFacts) -> dict[str, str]:
     created = clock(finding.times.get("time", finding.last_ns), dated=dated)
     hosts = {Conversation.of(side.connection).client.host for side in finding.sides if side.connection}
     every = [facts.context.findings[name] for name in entry.findings]
+    several = len(entry.brokers) != 1
     return {
         **finding.words,
         **(recreations(facts, every) if finding.code == RECREATED else {}),
         **({"price": price(every), "readers": "yes" if len(every) > 1 else ""} if finding.code == NEVER_READ else {}),
+        **dict(zip(("them", "do", "have", "their"), PRONOUNS[several], strict=True)),
         "client_host": next(iter(hosts)) if len(hosts) == 1 and facts.context.hosts else "",
         "clients": affected(entry, facts.harmed, facts.context),
         "hurt": listed(list(dict.fromkeys(who(*one.client) for one in still_hurt(facts)))),
@@ -718,10 +720,6 @@ def words_of(facts: CardFacts) -> dict[str, str]:
         "stale": numbered(facts.stale) if facts.stale else "",
         "brokers": numbered(entry.brokers) if entry.brokers else "",
         "all_brokers": numbered(entry.brokers) if facts.every_is_of_a_broker else "",
-        "them": "it" if len(entry.brokers) == 1 else "them",
-        "do": "does" if len(entry.brokers) == 1 else "do",
-        "have": "has" if len(entry.brokers) == 1 else "have",
-        "their": "its" if len(entry.brokers) == 1 else "their",
         "topic": finding.topic or (finding.topic_ids or ("(name unknown)",))[0],
         "topic_id": (finding.topic_ids or ("",))[0],
         "deleted": deleted,
@@ -732,6 +730,10 @@ def words_of(facts: CardFacts) -> dict[str, str]:
         "unknown": "yes" if finding.words.get("one") == UNKNOWN_TOPIC else "",
         "unused": "" if entry.consequences or facts.harmed.possibly else "yes",
     }
+
+
+PRONOUNS = {False: ("it", "does", "has", "its"), True: ("them", "do", "have", "their")}
+"""Of one broker, and of none or several."""
 
 
 def recreations(facts: CardFacts, every: Sequence[Finding]) -> dict[str, str]:

@@ -666,29 +666,52 @@ def full_leader_and_isr_strays_replica(subject: Subject, group: Group, context: 
     if not fulls or not states or context.claims("deletion", group, *subject):
         return
     name = name_of(subject, group, context)
-    orders = context.by("partition endpoint", "ordered", group, "name", name) if name else {}
+    if name is None:
+        return
+    orders = context.by("partition endpoint", "ordered", group, "name", name)
     for partition, claims in sorted(latest(states).items()):
         for full in fulls:
             broker = context.broker(full)
             before = [claim for claim in claims if claim.first < full.last and has(claim, broker)]
             here = orders.get((partition, full["endpoint"]), [])
-            own = [o for o in here if o["topic_id"] == subject[1]]
-            now = [o for o in here if o["how"] == "full" and o.last.ts_ns >= full.last.ts_ns]
-            if not before or len(before) < len(claims) or any(o in own for o in now) or was_deleted(own, full):
+            own = [order for order in here if order["topic_id"] == subject[1]]
+            now = [order for order in here if order["how"] == "full" and order.last.ts_ns >= full.last.ts_ns]
+            if not before or len(before) < len(claims) or any(order in own for order in now) or was_deleted(own, full):
                 continue
-            if name is None or not context.passed(full.last.ts_ns + context.settings.broker_grace_ns):
+            if not context.passed(full.last.ts_ns + context.settings.broker_grace_ns):
                 continue
             ended = topic_of(name, group, context).deletions  # one that names no ID may have come before the order
             if any(one["topic_id"] is None and one.first.ts_ns <= full.last.ts_ns for one in ended):
                 continue
-            sides = (first_of(own[0] if own else before[0]), last_of(full), *map(last_of, now))
-            ids = (subject[1], *sorted({order["topic_id"] for order in now}))
-            reason = f"names it with ID {now[0]['topic_id']}" if now else "does not name it"
-            listed_ns = max([o.last.ts_ns for o in own if o["how"] == "full"] + [before[0].first.ts_ns])
-            since_ns = full.first.ts_ns if full.first.ts_ns > listed_ns else full.last.ts_ns
-            words = {"partition": partition, "broker": broker, "reason": reason, "time": clock(full.last.ts_ns)}
-            key = (subject[1], partition, broker, "other-id" if now else "absent")
-            yield Evidence(key, sides, topic=name, topic_ids=ids, brokers=(broker,), first_ns=since_ns, words=words)
+            about: dict[str, Any] = {
+                "topic": name,
+                "brokers": (broker,),
+                "words": {"partition": partition, "broker": broker},
+            }
+            yield strayed(subject[1], full, before, own, now, **about)
+
+
+def strayed(
+    topic_id: str,
+    full: Claim,
+    before: list[Claim],
+    own: list[Claim],
+    now: list[Claim],
+    *,
+    words: dict[str, Any],
+    **about: Any,
+) -> Evidence:
+    """A replica that a full order leaves out. `before`: what made it a replica; `own`: orders to the broker that name
+    the topic ID; `now`: full orders since then that name another.
+    """
+    sides = (first_of(own[0] if own else before[0]), last_of(full), *map(last_of, now))
+    ids = (topic_id, *sorted({order["topic_id"] for order in now}))
+    reason = f"names it with ID {now[0]['topic_id']}" if now else "does not name it"
+    listed_ns = max([order.last.ts_ns for order in own if order["how"] == "full"] + [before[0].first.ts_ns])
+    since_ns = full.first.ts_ns if full.first.ts_ns > listed_ns else full.last.ts_ns
+    key = (topic_id, words["partition"], words["broker"], "other-id" if now else "absent")
+    words = {**words, "reason": reason, "time": clock(full.last.ts_ns)}
+    return Evidence(key, sides, topic_ids=ids, first_ns=since_ns, words=words, **about)
 
 
 def order_type_breaks_draft(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

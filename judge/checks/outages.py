@@ -184,16 +184,7 @@ def longest_write_wait(claims: Collection[Claim]) -> Streak:
 def waiting_writes(
     claims: list[Claim], wait: Streak, subject: Subject, group: Group, context: CheckContext
 ) -> Evidence:
-    first = claims[0]
-    topics, replicas = dict[str, set[int]](), set[int]()
-    for claim in claims:
-        of_id = ("id", claim["topic_id"]) if claim["topic_id"] not in {None, ZERO} else None
-        name = claim["name"] or (of_id and name_of(of_id, group, context)) or claim["topic_id"] or ""
-        numbers = {part for run_parts in claim.outcomes.of(WAITED).values() for part in run_parts if part != OTHERS}
-        topics.setdefault(str(name), set()).update(int(part) for part in numbers)
-        for number in numbers:
-            states = partition_states(claim["name"], of_id and of_id[1], int(number), group, context)
-            replicas |= {broker for state in states for broker in integers(state["replicas"])}
+    first, (topics, replicas) = claims[0], waited_for(claims, group, context)
     context.watch()
     uses = [c for c in context.claims("activity", group, *subject) if c["api"] == "Produce"]
     granted_ns = max((run.last_ns for use in uses for run in use.outcomes.runs({SUCCESS})), default=0)
@@ -215,6 +206,20 @@ def waiting_writes(
     times = {"first_ns": wait.first_ns, "last_ns": wait.last_ns, "count": wait.count}
     key = (first["client_id"] or "", first["host"], context.node(first))
     return resting_on(claims, *key, **about, **times, words=words)
+
+
+def waited_for(claims: Iterable[Claim], group: Group, context: CheckContext) -> tuple[dict[str, set[int]], set[int]]:
+    """Of writes that wait the partitions, by topic, and the brokers that have replicas of them."""
+    topics, replicas = dict[str, set[int]](), set[int]()
+    for claim in claims:
+        of_id = ("id", claim["topic_id"]) if claim["topic_id"] not in {None, ZERO} else None
+        name = claim["name"] or (of_id and name_of(of_id, group, context)) or claim["topic_id"] or ""
+        numbers = {part for run_parts in claim.outcomes.of(WAITED).values() for part in run_parts if part != OTHERS}
+        topics.setdefault(str(name), set()).update(int(part) for part in numbers)
+        for number in numbers:
+            states = partition_states(claim["name"], of_id and of_id[1], int(number), group, context)
+            replicas |= {broker for state in states for broker in integers(state["replicas"])}
+    return topics, replicas
 
 
 def longest_quiet_s(uses: Collection[Claim], endpoint: str, wait: Streak) -> float:

@@ -649,6 +649,13 @@ def side_by_side(one: Claim, other: Claim, topic: Topic, context: CheckContext) 
 def brokers_disagree_on_topic_id(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     topic = topic_of(subject[1], group, context)
     answers = [claim for claim in topic.bindings if claim["source"] == "metadata" and context.of_member(claim)]
+    yield from answered_as_before(topic, answers, context)
+    for history in topic.histories[-1:]:
+        yield from denied_by_some(topic, history, answers, context)
+
+
+def answered_as_before(topic: Topic, answers: list[Claim], context: CheckContext) -> Iterator[Evidence]:
+    """Brokers that go on answering the former ID while others answer the new one."""
     grace_ns = context.settings.broker_grace_ns
     for old, new in topic.changes:
         late = [c for c in answers if c["topic_id"] == old.topic_id and c.last.ts_ns > new.born_ns + grace_ns]
@@ -660,15 +667,17 @@ def brokers_disagree_on_topic_id(subject: Subject, group: Group, context: CheckC
                 words |= settled(stale, (c for c in answers if c["topic_id"] == new.topic_id))
             found = disagreement(topic, (stale, fresh), words, context)
             yield found if topic.follows(old, new) else replace(found, brokers=brokers_of([*stale, *fresh], context))
-    for history in topic.histories[-1:]:
-        deaf = list(ignorant(topic, history, context))
-        if deaf:
-            denying = {claim["endpoint"] for claim in deaf}
-            naming = [c for c in answers if c["topic_id"] == history.topic_id and c["endpoint"] not in denying]
-            words = {"one": "no such topic", "other": history.topic_id}
-            words |= settled(deaf, (c for c in answers if c["topic_id"] == history.topic_id))
-            if naming:
-                yield disagreement(topic, (deaf, naming), words, context)
+
+
+def denied_by_some(topic: Topic, history: History, answers: list[Claim], context: CheckContext) -> Iterator[Evidence]:
+    """Brokers that deny a topic while others answer its ID."""
+    deaf = list(ignorant(topic, history, context))
+    denying = {claim["endpoint"] for claim in deaf}
+    affirming = [claim for claim in answers if claim["topic_id"] == history.topic_id]
+    naming = [claim for claim in affirming if claim["endpoint"] not in denying]
+    if deaf and naming:
+        words = {"one": "no such topic", "other": history.topic_id} | settled(deaf, affirming)
+        yield disagreement(topic, (deaf, naming), words, context)
 
 
 SETTLED = 2

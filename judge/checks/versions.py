@@ -5,11 +5,11 @@ rejected nothing. A rolling upgrade may take an hour; only versions that no rele
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from wirecheck.client_ids import TO_BROKERS
 from wirecheck.decode.api_names import BETWEEN_BROKERS, key_of, name_of
@@ -313,33 +313,51 @@ def advertised_range_anomaly(subject: Subject, group: Group, context: CheckConte
     for (endpoint,), claims in adverts:
         if endpoint in own:
             yield from alternating(endpoint, claims, context)
-        for before, after in pairwise(claims):
-            if before.first == after.first:
-                continue  # of one answer
-            old, new = estimate(before["ranges"]), estimate(after["ranges"])
-            if old is None or new is None or old == new or in_turn(endpoint, context, before, after):
-                continue
-            if not context.surely_one(endpoint, before.last.ts_ns, after.first.ts_ns):
-                continue  # the capture need not show that the address is another cluster's now, or was before
-            to_and_fro = before.last.ts_ns > after.first.ts_ns + context.settings.broker_grace_ns
-            if to_and_fro or order_of(new) < order_of(old):
-                back = f", and later those of {old} again" if to_and_fro else ""
-                ranges = f"the versions of Kafka {old}, then those of {new}{back}"
-                kind = "information" if (old, new) in together and not to_and_fro else None
-                yield ranges_of(endpoint, [before, after], ranges, context, since_ns=after.first.ts_ns, kind=kind)
+        yield from older_than_before(endpoint, claims, together, context)
         for claim in claims:
-            if odd := upside_down(claim["ranges"]):
-                ranges = (
-                    f"ranges that end before they begin: {in_ranges((key, read(claim['ranges'])[key]) for key in odd)}"
-                )
-                yield ranges_of(endpoint, [claim], ranges, context, kind="violation")
-            elif of_no_release(claim["ranges"]):
-                ranges = "versions that no release of Kafka has"
-                yield ranges_of(endpoint, [claim], ranges, context, kind="information")
-            elif is_narrowed(claim["ranges"]):
-                beside = in_ranges(beside_line(claim["ranges"]))
-                ranges = f"the versions of Kafka {estimate(claim['ranges'])}, but {beside}"
-                yield ranges_of(endpoint, [claim], ranges, context, kind="information")
+            if odd := oddity(claim["ranges"]):
+                yield ranges_of(endpoint, [claim], odd.ranges, context, kind=odd.kind)
+
+
+def older_than_before(
+    endpoint: str, claims: Sequence[Claim], together: Collection[tuple[str, str]], context: CheckContext
+) -> Iterator[Evidence]:
+    """An endpoint that shows the versions of an older release than before, or those of two by turns. `together`: what
+    all brokers were rolled back from and to.
+    """
+    for before, after in pairwise(claims):
+        if before.first == after.first:
+            continue  # of one answer
+        old, new = estimate(before["ranges"]), estimate(after["ranges"])
+        if old is None or new is None or old == new or in_turn(endpoint, context, before, after):
+            continue
+        if not context.surely_one(endpoint, before.last.ts_ns, after.first.ts_ns):
+            continue  # the capture need not show that the address is another cluster's now, or was before
+        to_and_fro = before.last.ts_ns > after.first.ts_ns + context.settings.broker_grace_ns
+        if to_and_fro or order_of(new) < order_of(old):
+            back = f", and later those of {old} again" if to_and_fro else ""
+            ranges = f"the versions of Kafka {old}, then those of {new}{back}"
+            kind = "information" if (old, new) in together and not to_and_fro else None
+            yield ranges_of(endpoint, [before, after], ranges, context, since_ns=after.first.ts_ns, kind=kind)
+
+
+class Oddity(NamedTuple):
+    """What is odd about the ranges of one answer."""
+
+    ranges: str
+    kind: str
+
+
+def oddity(advertised: str) -> Oddity | None:
+    if ends := upside_down(advertised):
+        ranges = in_ranges((key, read(advertised)[key]) for key in ends)
+        return Oddity(f"ranges that end before they begin: {ranges}", "violation")
+    if of_no_release(advertised):
+        return Oddity("versions that no release of Kafka has", "information")
+    if is_narrowed(advertised):
+        beside = in_ranges(beside_line(advertised))
+        return Oddity(f"the versions of Kafka {estimate(advertised)}, but {beside}", "information")
+    return None
 
 
 def twice_in_one_answer(group: Group, context: CheckContext) -> Iterator[Evidence]:
