@@ -6,8 +6,10 @@ Retention, compaction and DeleteRecords move the start of a log. What names the 
 had this one ID.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import NamedTuple
 
 from wirecheck.judge.check_context import CheckContext
@@ -169,7 +171,8 @@ def worst(claims: list[Claim], states: list[Claim], alive: Alive, context: Check
     every = [end for claim in claims for end in ends_of(claim) if alive.has(claim, end.slot)]
     granted = [end for end in every if alone or not end.alone]
     slots = {slot for end in every for slot in (end.slot - 1, end.slot)}
-    led = {slot: led_at(slot, states) for slot in slots}
+    over_time = led_over_time(states)
+    led = {slot: over_time[bisect_left(over_time, end_ns(slot), key=itemgetter(0)) - 1][1] for slot in slots}
     at = context.clusters.broker
     brokers = {end: at(end.claim["endpoint"], start_ns(end.slot)) for end in every}
     highs = [end for end in granted if brokers[end] in {led[slot].leader for slot in (end.slot - 1, end.slot)}]
@@ -199,11 +202,15 @@ class Led(NamedTuple):
     epoch: int
 
 
-def led_at(slot: int, states: Iterable[Claim]) -> Led:
-    """In the highest epoch."""
-    known = (one for one in states if one.first.ts_ns < end_ns(slot))
-    newest = max(known, key=lambda one: (one["leader_epoch"], one.first), default=None)
-    return Led(None, -1) if newest is None else Led(int(newest["leader"]), int(newest["leader_epoch"]))
+def led_over_time(states: Iterable[Claim]) -> list[tuple[int, Led]]:
+    """Since when by whom, in the highest epoch that was stated until then; at first by none that is known."""
+    found, newest = [(-1, Led(None, -1))], None
+    for one in sorted(states, key=lambda one: one.first):
+        now = one["leader_epoch"], one.first
+        if newest is None or now > newest:
+            newest = now
+            found.append((one.first.ts_ns, Led(int(one["leader"]), int(one["leader_epoch"]))))
+    return found
 
 
 def falls(highs: Iterable[End], ends: Iterable[End], apart: int) -> Iterator[Fall]:

@@ -100,8 +100,11 @@ def comes_back(one: Reader, partition: int, log: Log) -> Again | None:
     more = reached(log.end(partition), offset, 0)
     if more is None:
         return None
+    found = [slot for slot, value in asked if value == offset and slot > max(first - 1, more)]
+    if len(found) < SLOTS:
+        return None
     came = {slot for claim in one.claims for slot in slots(claim.tally)}
-    found = [slot for slot, value in asked if value == offset and slot > max(first - 1, more) and slot in came]
+    found = [slot for slot in found if slot in came]
     if len(found) < SLOTS or (found[-1] - found[0]) * SLOT_NS < LEAST_S * SECOND_NS:
         return None
     _, error = one.answer
@@ -112,8 +115,11 @@ def comes_back(one: Reader, partition: int, log: Log) -> Again | None:
 def unlisted(one: Reader) -> Times:
     """Records that come after a fetch session listed the partition last, slots later: from the offset of then."""
     ts_ns, offset = one.last
-    came = {slot for claim in one.claims for slot in slots(claim.tally) if slot > ts_ns // SLOT_NS}
-    return [(slot, offset) for slot in sorted(came)]
+    listed = ts_ns // SLOT_NS
+    later = (claim for claim in one.claims if claim.last.ts_ns // SLOT_NS > listed)
+    return [
+        (slot, offset) for slot in sorted({slot for claim in later for slot in slots(claim.tally) if slot > listed})
+    ]
 
 
 def waits(one: Reader, log: Log) -> bool:

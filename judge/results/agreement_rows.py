@@ -118,9 +118,9 @@ def uses_of_id(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
         names = {claim["name"] for claim in context.claims("binding", group, *subject)}
         found: dict[Stated, Seen] = defaultdict(list)
         for claim in context.claims("use", group, *subject):
-            for run in claim.outcomes.runs({SUCCESS}):
+            if runs := claim.outcomes.runs({SUCCESS}):
                 one = Stated(subject[1], party(claim, context), claim["api"])
-                found[one].append((run.first_ns, run.last_ns, run.count))
+                found[one] += [(run.first_ns, run.last_ns, run.count) for run in runs]
         for one, seen in found.items():
             yield statement(group, min(names) if len(names) == 1 else None, one, seen, "use")
 
