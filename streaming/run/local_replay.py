@@ -34,9 +34,13 @@ if TYPE_CHECKING:
 
 BATCH_BYTES, BATCH_FILES = 4 << 20, 64
 """Frames files that are followed together, at most: they are held as a whole."""
-MESSAGES_TOGETHER, BYTES_TOGETHER = 50_000, 16 << 20
+MESSAGES_TOGETHER, BYTES_TOGETHER = 50_000, 10 << 20
 """Messages, and what is kept of them, that are decoded and judged together: each time has a price of its own, and all
 of them are held. At least so many, at most MOST_TIMES as many.
+"""
+FEW_CONNECTIONS, BYTES_OF_FEW = 1_000, 16 << 20
+"""Answers of so few take less memory than what is kept of many, and what they claim of a wide cluster is filed once for
+more of them.
 """
 MOST_TIMES = 2
 CONNECTIONS_TOGETHER = 2_000
@@ -80,7 +84,8 @@ class Label:
             sum(len(part.messages) for part in self.parts),
             sum(part.messages.data.nbytes for part in self.parts),
         )
-        return max(messages / MESSAGES_TOGETHER, kept_bytes / BYTES_TOGETHER)
+        few = sum(len(part.connections) for part in self.parts) <= FEW_CONNECTIONS
+        return max(messages / MESSAGES_TOGETHER, kept_bytes / (BYTES_OF_FEW if few else BYTES_TOGETHER))
 
     def claim(self) -> None:
         if self.parts:
