@@ -110,8 +110,9 @@ def at_rest(client: Client, rejected: Activity | None, *, waits: bool) -> Client
     """Of a client that nothing is known against, but that it was granted no work before it left."""
     if client.closed_ns is None:
         return ClientState(WORKING, None, "")
-    if client.closed_by == "server" and client.closed_ns - client.last_ns >= IDLE_NS and not waits:
-        return ClientState(WORKING, None, "")  # who has nothing to ask opens a connection when it has
+    idle = client.closed_ns - client.last_ns >= IDLE_NS or is_of_node(client.client_id)
+    if client.closed_by == "server" and idle and not waits:
+        return ClientState(WORKING, None, "")  # who has nothing to ask opens a connection when it has; a node has others
     if client.closed_by == "server":
         return ClientState(LOST, client.closed_ns, "server closed its last connection")
     return ClientState(LEFT, client.closed_ns, rejection(rejected) if rejected else "")
