@@ -42,6 +42,7 @@ from wirecheck.judge.claims.outcomes import (
 )
 from wirecheck.judge.claims.response_outcomes import outcome_name
 from wirecheck.judge.not_rejections import EVERY, not_rejection
+from wirecheck.judge.split_batches import is_split, may_split
 from wirecheck.judge.streaks import (
     OF_A_RESTART,
     SENT_ELSEWHERE,
@@ -152,11 +153,16 @@ def is_bad(outcome: int) -> bool:
 
 
 def activities(
-    claims: Iterable[Claim], settings: Settings, *, uncaptured: int | None, entries: Iterable[Claim] = ()
+    claims: Iterable[Claim],
+    settings: Settings,
+    *,
+    uncaptured: int | None,
+    entries: Iterable[Claim] = (),
+    software: Iterable[Claim] | None = None,
 ) -> list[Activity]:
     """Of one client, by API; `claims`: all of its activities in one cluster, of which so many brokers were not
     captured: a client that is sent to another broker may be served there. None where no answer lists the brokers.
-    `entries`: how its groups are answered.
+    `entries`: how its groups are answered. `software`: what it stated of its library, if that was looked up.
     """
     by_api: dict[str, list[Claim]] = {}
     for claim in claims:
@@ -170,6 +176,8 @@ def activities(
     found = [
         activity(api, by_api[api], outcomes[api], granted_by, settings, uncaptured=uncaptured) for api in sorted(by_api)
     ]
+    if software is not None and may_split(software):
+        found = [replace(one, state=WORKING, streak=None) if is_of_splits(one) else one for one in found]
     shown = {each.api for each in found if each.is_hurt}
     found = [each if each.is_hurt else taken_over(each, outcomes, shown, settings) for each in found]
     found = [replace(each, state=IN_PART) if reads_on(each, outcomes) else each for each in found]
@@ -178,6 +186,10 @@ def activities(
         replace(one, state=STALLED, streak=kept_out[one.api]) if one.api in kept_out and one.state != STALLED else one
         for one in found
     ]
+
+
+def is_of_splits(one: Activity) -> bool:
+    return one.state == IN_PART and one.streak is not None and is_split(one.api, one.streak.errors)
 
 
 def reads_on(one: Activity, outcomes: Mapping[str, Outcomes]) -> bool:

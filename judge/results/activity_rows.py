@@ -34,7 +34,13 @@ def by_cluster(subject: Subject, context: CheckContext) -> Iterator[tuple[tuple[
             groups[group.key, group.cluster][id(group)] = group
     for place in sorted(parts, key=str):
         uncaptured = context.clusters.known_uncaptured(groups[place].values())
-        yield place, activities(parts[place], context.settings, uncaptured=uncaptured, entries=entries[place])
+        software = context.ledger.claims("software", *subject)
+        yield (
+            place,
+            activities(
+                parts[place], context.settings, uncaptured=uncaptured, entries=entries[place], software=software
+            ),
+        )
 
 
 def row(one: Activity, key: str, cluster: str | None) -> ResultRow:

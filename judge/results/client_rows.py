@@ -42,6 +42,7 @@ from wirecheck.judge.not_rejections import is_protocols_own
 from wirecheck.judge.results.finding import Side, first_of, last_of
 from wirecheck.judge.results.result_table import Body, ResultRow
 from wirecheck.judge.results.topic_rows import integers, known
+from wirecheck.judge.split_batches import is_split, may_split
 from wirecheck.judge.streaks import (
     ASKS_AGAIN_NS,
     SENT_ELSEWHERE,
@@ -343,7 +344,8 @@ def harms_of_activities(subject: Subject, group: Group, context: CheckContext) -
     if is_of_node(subject[1]) or all(HARMLESS.issuperset(claim.outcomes.codes()) for claim in claims):
         return
     uncaptured, entries = context.clusters.known_uncaptured([group]), context.claims("entry", group, *subject)
-    for one in activities(claims, context.settings, uncaptured=uncaptured, entries=entries):
+    software = context.ledger.claims("software", *subject)
+    for one in activities(claims, context.settings, uncaptured=uncaptured, entries=entries, software=software):
         if one.streak is None or not (one.is_hurt and one.is_work) or is_explained(one, subject, group, context):
             continue
         of, who = RefusedTopic(None, None), (one.client_id, one.host, one.api)
@@ -730,10 +732,15 @@ def worst(claim: Claim, context: CheckContext) -> tuple[str, Streak] | None:
     if most is None:  # all of them among successes
         return None
     settings = context.settings
-    if (part := refused_in_part(outcomes, bad, settings, STEP_OF.get(claim["api"], ""))) is not None:
+    part = refused_in_part(outcomes, bad, settings, STEP_OF.get(claim["api"], ""))
+    if part is not None and not (is_split(claim["api"], part.errors) and may_split(software_of(claim, context))):
         return HURT, part
     never = not claim.succeeded and most.count >= settings.never_answers and most.seconds >= settings.never_s
     return (HURT if never or most.seconds >= settings.client_grace_s else BRIEFLY), most
+
+
+def software_of(claim: Claim, context: CheckContext) -> list[Claim]:
+    return context.ledger.claims("software", "client", claim["client_id"] or "", claim["host"])
 
 
 def named(error: int) -> str:
