@@ -5,6 +5,7 @@ Rule: one row per client and API, counted over all servers of its cluster. The s
 
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import partial
 
 from wirecheck.judge.activity_states import Activity, activities
 from wirecheck.judge.check_context import CheckContext
@@ -34,13 +35,9 @@ def by_cluster(subject: Subject, context: CheckContext) -> Iterator[tuple[tuple[
             groups[group.key, group.cluster][id(group)] = group
     for place in sorted(parts, key=str):
         uncaptured = context.clusters.known_uncaptured(groups[place].values())
-        software = context.ledger.claims("software", *subject)
-        yield (
-            place,
-            activities(
-                parts[place], context.settings, uncaptured=uncaptured, entries=entries[place], software=software
-            ),
-        )
+        mine, software = entries[place], partial(context.ledger.claims, "software", *subject)
+        found = activities(parts[place], context.settings, uncaptured=uncaptured, entries=mine, software=software)
+        yield place, found
 
 
 def row(one: Activity, key: str, cluster: str | None) -> ResultRow:

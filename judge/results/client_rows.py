@@ -10,7 +10,7 @@ MOST rows are kept, and one more row counts the others. The story decides which 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -344,7 +344,7 @@ def harms_of_activities(subject: Subject, group: Group, context: CheckContext) -
     if is_of_node(subject[1]) or all(HARMLESS.issuperset(claim.outcomes.codes()) for claim in claims):
         return
     uncaptured, entries = context.clusters.known_uncaptured([group]), context.claims("entry", group, *subject)
-    software = context.ledger.claims("software", *subject)
+    software = partial(context.ledger.claims, "software", *subject)
     for one in activities(claims, context.settings, uncaptured=uncaptured, entries=entries, software=software):
         if one.streak is None or not (one.is_hurt and one.is_work) or is_explained(one, subject, group, context):
             continue
