@@ -351,7 +351,8 @@ def asks_for_brokers_only(subject: Subject, group: Group, context: CheckContext)
         return
     first_ns, last_ns = min(run.first_ns for run in runs), max(run.last_ns for run in runs)
     lasted_ns = last_ns - first_ns
-    tries = asks_ever_later(mine) or on_one_connection(mine) >= lasted_ns // WITHOUT_PAUSE_NS
+    cut_off = [*cut_off_by(subject, group, context)]
+    tries = cut_off or asks_ever_later(mine) or on_one_connection(mine) >= lasted_ns // WITHOUT_PAUSE_NS
     if lasted_ns < context.settings.fell_silent_s * SECOND_NS or (lasted_ns > count * RARELY_NS and not tries):
         return
     context.watch()
@@ -380,8 +381,31 @@ def asks_for_brokers_only(subject: Subject, group: Group, context: CheckContext)
         "then": "asked only the same again",
         "since": clock(first_ns),
         "lacks": f", {count:,} times; {'perhaps no such partition' if in_reach else them}",
+        **({"lacks": f"; {and_list(cut_off)}"} if cut_off else {}),
     }
     yield resting_on(mine, client_id, host, client_ids=(mine[0]["client_id"],), first_ns=first_ns, words=words)
+
+
+def cut_off_by(subject: Subject, group: Group, context: CheckContext) -> Iterator[str]:
+    """Servers that answer all that was read of a client's connections, and close each within seconds: it sends more on
+    them, which never came to an end, such as a request that is larger than the server takes. Checks of health close by
+    themselves.
+    """
+    settings = context.settings
+    for _, asked in gathered(context.claims("client", group, *subject), "endpoint"):
+        over = over_among(asked, subject, context)
+        runs = [run for one in over for run in one.outcomes.runs({SUCCESS})]
+        brief = [run for run in runs if run.last_ns - run.first_ns <= CUT_OFF_NS]
+        if len(brief) < settings.never_served or (len(runs) - len(brief)) * settings.partly_one_in > len(runs):
+            continue
+        lasted_ns = max(run.last_ns for run in runs) - min(run.first_ns for run in runs)
+        by_server = not any({"unclosed", "by_client"} & one.peak.keys() for one in over)
+        if by_server and lasted_ns >= settings.stuck_s * SECOND_NS:
+            yield f"{servers_of(asked, context)} closed {len(brief):,} connections early"
+
+
+CUT_OFF_NS = 5 * SECOND_NS
+"""Brokers close idle connections after minutes; a large request takes less to send until its server has its size."""
 
 
 def has_a_lost_name(known: set[tuple[int, str]], group: Group, context: CheckContext) -> bool:

@@ -927,6 +927,39 @@ def cli008_cannot_know__what_was_asked_for_half_of_the_time(lab):
     asks_with_gaps(lab, lacks(ns(30), 0, 60_000, since_ns=ns(10)))
 
 
+def looks_and_is_cut_off(lab, *, lasts=0.2, closed_by="server-fin", turns=20):
+    """One connection after the other to the broker that it needs; all that was read on each is ApiVersions."""
+    hashed, _ = hash_of_client(b"app", 3)
+    asks_for_brokers(lab, every=2.0, host="10.0.0.1")
+    for turn in range(turns):
+        at = 2 + turn * 5
+        facts = {"over": True, "close_ns": ns(at + lasts), "closed_by": closed_by, "client_hash": hashed}
+        greet(lab.talk(B1, "app", "10.0.0.7", **facts), at).last_packet = at + lasts
+
+
+def cli008_fires__each_connection_is_cut_off_within_a_request_that_is_too_large(lab):
+    looks_and_is_cut_off(lab)
+    (found,) = lab.findings("CLI008")
+    assert "broker 1 (10.0.0.1:9092) closed 20 connections early" in found["summary"]
+
+
+def cli008_near_miss__checks_of_health_close_by_themselves(lab):
+    looks_and_is_cut_off(lab, closed_by="client-fin")
+
+
+def cli008_near_miss__a_tool_whose_idle_connections_are_closed(lab):
+    looks_and_is_cut_off(lab, lasts=60)
+
+
+def cli008_near_miss__a_broker_that_restarts_closes_a_few(lab):
+    looks_and_is_cut_off(lab, turns=5)
+
+
+def cli008_cannot_know__whether_the_connection_is_open(lab):
+    looks_and_is_cut_off(lab)
+    lab.talks[-1].facts |= {"close_ns": 0, "closed_by": None}
+
+
 def looks_from_many(lab, processes, of_each):
     """Checks of health behind one address: five a second, as many processes, each of which looks so many times."""
     for number in range(processes):

@@ -131,7 +131,9 @@ def test_a_client_without_a_connection_has_left_or_is_lost():
     assert served.work.state == "working", "its last request was answered"
     (waited,) = with_states([app], (replace(unanswered, last_ns=app.last_ns),), (), ())
     assert waited.work.state == "lost", "it waited for an answer"
-    node = replace(working, client_id="raft-client-4", address="127.0.0.1", closed_ns=working.last_ns, closed_by="server")
+    node = replace(
+        working, client_id="raft-client-4", address="127.0.0.1", closed_ns=working.last_ns, closed_by="server"
+    )
     (served,) = with_states([node], (), (), ())
     assert served.work.state == "working", "a controller stopped, and its node asks the others"
     asked = replace(unanswered, client_id="raft-client-4", last_ns=node.last_ns)
