@@ -99,6 +99,9 @@ class Settings:
     write_waits_s: int = 5
     """A broker answers a write within milliseconds once the replicas in sync have it; one that fell behind leaves the
     ISR after replica.lag.time.max.ms (30 s)."""
+    write_lost_s: int = 18
+    """A write that its client gives up sooner, and then has granted on another connection, was lost with the first, as
+    a NAT or a firewall forgets one. A replica holds writes up for 20 s at least."""
     cut_off_s: int = 60
     """A client that a broker's address refuses for so long is cut off from it; a restart takes less."""
     write_timeout_s: int = 5

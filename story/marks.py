@@ -112,9 +112,7 @@ def at_rest(client: Client, rejected: Activity | None, *, waits: bool) -> Client
         return ClientState(WORKING, None, "")
     idle = client.closed_ns - client.last_ns >= IDLE_NS or is_of_node(client.client_id)
     if client.closed_by == "server" and idle and not waits:
-        return ClientState(
-            WORKING, None, ""
-        )  # who has nothing to ask opens a connection when it has; a node has others
+        return ClientState(WORKING, None, "")  # who has nothing to ask opens one when it has; a node has others
     if client.closed_by == "server":
         return ClientState(LOST, client.closed_ns, "server closed its last connection")
     return ClientState(LEFT, client.closed_ns, rejection(rejected) if rejected else "")

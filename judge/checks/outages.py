@@ -199,7 +199,10 @@ def waiting_writes(
         **({"recovered": "yes"} if over else {}),
     }
     quiet_s = longest_quiet_s(uses, claims[0]["endpoint"], wait)
-    if any(claim.peak["given_up"] for claim in claims) or quiet_s >= context.settings.stuck_s:
+    lost = any(claim.peak["given_up"] for claim in claims) and not (
+        over and wait.seconds < context.settings.write_lost_s
+    )
+    if lost or quiet_s >= context.settings.stuck_s:
         words["hurt_host"] = first["host"]  # else the client went on once the ISR had shrunk
     only = next(iter(topics)) if len(topics) == 1 else None
     about = {"topic": only, "client_ids": (first["client_id"],), "brokers": tuple(sorted(replicas))}

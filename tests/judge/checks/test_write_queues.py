@@ -4,6 +4,7 @@ import pytest
 
 from tests.judge.cases_unserved import served
 from tests.judge.lab import B1, ID_1, Lab
+from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT
 
 TAKES_S = 12
 """Of each write in the queue."""
@@ -42,3 +43,30 @@ def test_writes_that_stop_being_answered_hurt(since, seconds):
     said = words(queue(lambda at: at < since))
     assert said["hurt_host"] == "10.0.0.7"
     assert said["seconds"] == seconds
+
+
+def gives_up(*, after_s, granted):
+    """Writes of which one gets no response, until the client closes the connection and writes on another one."""
+    lab = Lab()
+    lab.metadata(0, [("orders", ID_1)])
+    asked = {"acks": -1, "timeoutMs": 1_000, "topicData": [{"name": "orders", "partitionData": [{"index": 0}]}]}
+    row = {"index": 0, "errorCode": 0, "baseOffset": 1, "logAppendTimeMs": -1}
+    answer = {"responses": [{"name": "orders", "partitionResponses": [row]}]}
+    talk = lab.talk(B1, "app", "10.0.0.7")
+    for at in range(2, 20):
+        talk.ask(at, "Produce", 9, asked, answer)
+    talk.ask(20, "Produce", 9, asked, outcome=CLOSED_BY_CLIENT)
+    talk.closed, talk.last_packet = 20 + after_s, 20 + after_s
+    talk.facts["closed_by"] = "client-fin"
+    later = lab.talk(B1, "app", "10.0.0.7")
+    for at in range(20 + after_s + 1, 90):
+        later.ask(at, "Produce", 9, asked, *([answer] if granted else []))
+    served(lab, 90)
+    lab.until = 150
+    return lab
+
+
+@pytest.mark.parametrize(("after_s", "granted", "hurt"), [(12, True, False), (20, True, True), (12, False, True)])
+def test_a_write_that_was_lost_with_its_connection_hurts_nobody_for_long(after_s, granted, hurt):
+    said = words(gives_up(after_s=after_s, granted=granted))
+    assert ("hurt_host" in said) == hurt
