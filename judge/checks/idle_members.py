@@ -107,11 +107,11 @@ def patient(
         mine = [(held, idle_since_ns(held, subject, own, group, context)) for held in held_by(member, group, context)]
         last_ns = max((since_ns for _, since_ns in mine), default=0)
         for held, own_ns in mine:
-            polls = polls_on(held, last_ns, logs, group, context)
+            polls_at = polls_on_at(held, last_ns, logs, group, context)
             itself = is_rejected(held, group, context) or read_itself(held, own_ns, group, context)  # no other does
-            alone = polls or itself or len(own) == len(clients)
+            alone = polls_at is not None or itself or len(own) == len(clients)
             since_ns = own_ns if alone else idle_since_ns(held, subject, clients, group, context)
-            yield held, since_ns, patience_ns(held, since_ns, group, context, polls=polls)
+            yield held, since_ns, patience_ns(held, since_ns, group, context, polls_at=polls_at)
 
 
 def waiting_member(
@@ -141,7 +141,7 @@ def clients_at(host: str, context: CheckContext) -> list[Subject]:
     return sorted(one for one in context.ledger.subjects("client") if one[2] == host)
 
 
-def patience_ns(held: Held, since_ns: int, group: Group, context: CheckContext, *, polls: bool) -> int:
+def patience_ns(held: Held, since_ns: int, group: Group, context: CheckContext, *, polls_at: int | None) -> int:
     """How long a member may do without a fetch: its own rebalance timeout (of Java max.poll.interval.ms), or more; of a
     share group, which states none, Java's own. Of a reader with a rhythm whose log goes on twice its longest pause; of
     a share group not less than a minute, twice as long as records are locked by default. Without a rhythm it is twice
@@ -154,10 +154,10 @@ def patience_ns(held: Held, since_ns: int, group: Group, context: CheckContext, 
     mine = positions_of(held, group, context)
     if is_rejected(held, group, context):
         return context.settings.stuck_s * SECOND_NS
+    if polls_at is not None and has_more(held, mine, polls_at, group, context):
+        longest = min(longest, POLLS_S * SECOND_NS)
     if not mine or not log_goes_on(held, mine, since_ns, group, context):
         return longest
-    if polls:
-        longest = min(longest, POLLS_S * SECOND_NS)
     if sum(claim.count for claim in mine) < RHYTHM:
         return longest
     slots = [slot for slot, _ in by_slot(mine)]
@@ -176,18 +176,18 @@ def read_itself(held: Held, since_ns: int, group: Group, context: CheckContext) 
     return often and last_ns <= since_ns + SLOT_NS and bool(positions_of(held, group, context))
 
 
-def polls_on(held: Held, since_ns: int, logs: dict[str, Log], group: Group, context: CheckContext) -> bool:
-    """Whether the member's group commits the same offset of the partition again and again since then, as an application
+def polls_on_at(held: Held, since_ns: int, logs: dict[str, Log], group: Group, context: CheckContext) -> int | None:
+    """The offset of the partition that the member's group commits again and again since then, if any, as an application
     does that polls: it does not work on a batch, for which it would have until max.poll.interval.ms is over. Nor does
     another client fetch for it: its group would get on. `since_ns`: when it did anything with any of its partitions
     last; some of them may be paused by design.
     """
     if is_of_share_group(held.member) or held.member.peak["alive"] - since_ns < POLLS_S * SECOND_NS:
-        return False
+        return None
     log = logs.setdefault(held.topic, log_of(("name", held.topic), group, context))
     every = log.current_of("committed", held.partition, held.member["group"])
     later = [offset for slot, offset in log.since_born(every) if slot > since_ns // SLOT_NS]
-    return len(later) >= POLLS_S * SECOND_NS // SLOT_NS // 2 and len({*later}) == 1
+    return later[-1] if len(later) >= POLLS_S * SECOND_NS // SLOT_NS // 2 and len({*later}) == 1 else None
 
 
 def share_patience_ns(held: Held, since_ns: int, group: Group, context: CheckContext) -> int:
@@ -232,6 +232,13 @@ def positions_of(held: Held, group: Group, context: CheckContext) -> list[Claim]
     every = context.claims("position", group, *client)
     mine = [claim for claim in every if claim["partition"] == held.partition and "last" in claim.peak]
     return [claim for claim in mine if claim["name"] == held.topic or claim["topic_id"] in held.topic_ids]
+
+
+def has_more(held: Held, mine: list[Claim], committed: int, group: Group, context: CheckContext) -> bool:
+    """Whether the log of a partition has more than its group committed and its reader asked for, grown since or not."""
+    asked = (claim.peak["last"][1] for claim in mine if claim["topic_id"] in {None, held.topic_id})
+    end = log_end(held, group, context)
+    return bool(mine) and bool(end) and end[-1][1] > max([committed, *asked])
 
 
 def log_goes_on(held: Held, mine: list[Claim], since_ns: int, group: Group, context: CheckContext) -> bool:

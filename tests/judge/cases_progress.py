@@ -1904,6 +1904,23 @@ def cli004_fires__it_closes_its_session_as_it_ends(lab):
     polls(lab, closes=199)
 
 
+def polls_beside_a_log_of_fifty(lab, committed):
+    lists_songs(lab, 200)
+    member(lab, (("songs", (0,)),), until=200)
+    in_session(lab, (5,), asks={0: (0,)}, closes=6)
+    fetches(lab, [(at, 50, 50) for at in range(2, 200, 2)], client_id="other", host="10.0.0.9")
+    commits(lab, range(10, 200, 5), [committed] * 38)
+
+
+def cli004_fires__polls_on_beside_a_log_that_stands(lab):
+    """As Java's consumer does at a batch whose checksum is wrong, in a topic that is not written any more."""
+    polls_beside_a_log_of_fifty(lab, 0)
+
+
+def cli004_near_miss__polls_on_beside_a_log_that_it_has_read(lab):
+    polls_beside_a_log_of_fifty(lab, 50)
+
+
 def hangs(lab, reads):
     """A member that fetches for a minute, and then sends heartbeats alone; another client of its host reads on."""
     lists_songs(lab, 300)
