@@ -52,6 +52,8 @@ ELECTION_NS = 30_000_000_000
 """No longer is a partition, or a group, without its broker while one is restarted."""
 IDLE_NS = 10_000_000_000
 """A balancer, or a broker, closes a connection that was idle for so long."""
+UNKNOWN_ONE_IN = 10
+"""Of so many rejections the outcome of one more request may be unknown: it was most likely rejected, too."""
 AGAIN = 3
 """Who needs what is not there asks for it so often at least: no library gives up sooner."""
 NO_WORK = BEFORE_WORK | {"DescribeCluster", "InitProducerId"}
@@ -143,7 +145,9 @@ def only_rejected(
             continue
         work = [one for one in every if one.api not in NO_WORK]
         furthest = work or [one for one in every if one.step != GREETING]
-        undecided = any(one.granted or one.unknown or one.in_flight for one in work)
+        undecided = any(
+            one.granted or one.in_flight or one.unknown * UNKNOWN_ONE_IN > one.rejected + one.closed for one in work
+        )
         if undecided or any(one.state == NOT_CAPTURED for one in every):
             continue
         brief = may_have_worked(every)

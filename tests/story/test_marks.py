@@ -300,6 +300,14 @@ def test_who_left_without_any_work_granted_is_under_no_tick():
     assert marks_of(replace(result("working"), clients=found[:1])).work.mark == "visibility"
 
 
+@pytest.mark.parametrize(("rejected", "how"), [(20, "Produce: TOPIC_AUTHORIZATION_FAILED"), (9, "")])
+def test_one_lost_response_of_many_rejections_does_not_hide_that_no_work_was_granted(rejected, how):
+    app = replace(result("working").clients[0], address="127.0.0.1", closed_ns=12, closed_by="client")
+    denied = replace(activity("Produce", "writes", 0, rejected), errors=("TOPIC_AUTHORIZATION_FAILED",), unknown=1)
+    (left,) = with_states((app,), (activity("Metadata", "metadata", 1, 0), denied), (), ())
+    assert left.work == ClientState("left", 12, how)
+
+
 def test_who_wrote_and_left_was_granted_work():
     (app,) = result("working").clients
     app = replace(app, address="127.0.0.1", closed_ns=12, closed_by="client")
