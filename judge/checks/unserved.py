@@ -43,7 +43,7 @@ from wirecheck.judge.claims.extract.clients import EPOCH_END_NS
 from wirecheck.judge.claims.extract.unserved import CLOSED, CLOSED_AFTER_GREETING, NO_RESPONSE
 from wirecheck.judge.claims.extract.wire_format import ON_OTHERS
 from wirecheck.judge.claims.kinds import PAUSE
-from wirecheck.judge.claims.outcomes import OTHERS, SLOT_NS, SUCCESS, Part, Run
+from wirecheck.judge.claims.outcomes import OTHERS, SLOT_NS, SUCCESS, TURNED_AWAY, Part, Run
 from wirecheck.judge.results.finding import Evidence, Number
 from wirecheck.judge.streaks import SENT_ELSEWHERE, Streak, longest_wait, without_pause
 from wirecheck.judge.thresholds import SECOND_NS
@@ -237,6 +237,7 @@ def gets_nowhere(subject: Subject, group: Group, context: CheckContext) -> Itera
     found = [*ends_at_its_coordinator(subject, group, context)]
     found = found or [*asks_for_brokers_only(subject, group, context)]
     found = found or [*refused_by_all_brokers(subject, group, context)]
+    found = found or [*turned_away_at_last(subject, group, context)]
     yield from found or begins_nowhere(subject, group, context)
 
 
@@ -273,6 +274,53 @@ def refuses(address: str, host: str, since_ns: int, context: CheckContext) -> bo
     turned = context.ledger.claims("turned_away", "link", address)
     serves = any(context.ledger.claims(kind, "link", address) for kind in ("answered", "encrypted"))
     return not serves and any(one["host"] == host and one.last.ts_ns >= since_ns for one in turned)
+
+
+def turned_away_at_last(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """A client that was served before, and since then each address that it knows, or asked, refuses the connections of
+    its host, for longer than a restart, and serves no other. Alone on its host, it is the one that connects: one that
+    had ended its connections by itself may have left.
+    """
+    _, client_id, host = subject
+    found = context.claims("activity", group, *subject)
+    if is_of_node(client_id) or not any(claim.succeeded for claim in found):
+        return
+    served_ns = max(run.last_ns for claim in found for run in claim.outcomes.runs())
+    known = {address for _, address in known_addresses([subject], group, context)}
+    context.watch()
+    refused = [refusals(one, host, served_ns, context) for one in known | {claim["endpoint"] for claim in found}]
+    runs = [run for each in refused for run in each]
+    if not all(refused) or sum(run.count for run in runs) < context.settings.stalled_requests:
+        return
+    if not is_long_outage(runs, context):
+        return
+    end = last_close(subject, group, context)
+    neighbours = (one for one in context.ledger.subjects("client") if one[2] == host and one != subject)
+    if any(neighbours) or (end is not None and end.by == "client"):
+        return
+    addresses = sorted(known)
+    words = {
+        "client": client_id or "a client without an ID",
+        "step": "got its last response",
+        "then": "asked for nothing",
+        "since": clock(served_ns),
+        "lacks": f": {and_list(addresses[:MOST_ADDRESSES])} refuse connections",
+    }
+    yield resting_on(found, client_id, host, client_ids=(found[0]["client_id"],), first_ns=served_ns, words=words)
+
+
+def is_long_outage(runs: Collection[Run], context: CheckContext) -> bool:
+    lasted_ns = max(run.last_ns for run in runs) - min(run.first_ns for run in runs)
+    return lasted_ns >= context.settings.cut_off_s * SECOND_NS
+
+
+def refusals(address: str, host: str, since_ns: int, context: CheckContext) -> list[Run]:
+    """When an address refused the host since then, if it served none after the first of them, over TLS or not."""
+    turned = (one for one in context.ledger.claims("turned_away", "link", address) if one["host"] == host)
+    runs = [run for one in turned for run in one.outcomes.runs({TURNED_AWAY}) if run.first_ns > since_ns]
+    first_ns = min((run.first_ns for run in runs), default=0)
+    served = (one for kind in ("answered", "encrypted") for one in context.ledger.claims(kind, "link", address))
+    return [] if any(one.last.ts_ns > first_ns for one in served) else runs
 
 
 def begins_nowhere(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

@@ -1154,6 +1154,49 @@ def cli008_near_miss__works_where_it_began(lab):
     knows_dead_brokers(lab, then=[(4, "JoinGroup", 9, {"groupId": "g"}, {"errorCode": 0})])
 
 
+def loses_all_brokers(lab, *, refused=range(30, 180, 30), closed_by="server-fin", back=(), neighbour=False):
+    """A client that seldom writes; its brokers are gone from 20 s on, and refuse its host."""
+    facts = {"over": True, "close_ns": ns(20), "closed_by": closed_by, "client_hash": hash_of_client(b"app", 3)[0]}
+    talk = greet(lab.talk(client_id="app", host="10.0.0.7", **facts), 1)
+    lab.metadata(2, brokers={B1: 1, B2: 2}, talk=talk)
+    asked = {"acks": 1, "topicData": [{"name": "orders", "partitionData": [{"index": 0}]}]}
+    said = {"responses": [{"name": "orders", "partitionResponses": [{"index": 0, "errorCode": 0}]}]}
+    talk.ask(3, "Produce", 9, asked, said).last_packet = 20
+    for at in refused:
+        for address in (B1, B2):
+            lab.talk(address, "app", "10.0.0.7", over=True, close_ns=ns(at), closed_by="server-rst")
+    for at in back:
+        lab.metadata(at, brokers={B1: 1, B2: 2}, talk=lab.talk(B1, "other", "10.0.0.8"))
+    if neighbour:
+        lab.metadata(4, brokers={B1: 1, B2: 2}, talk=lab.talk(B1, "neighbour", "10.0.0.7"))
+    lab.until = 200
+
+
+def cli008_fires__each_address_refuses_it_after_it_had_written(lab):
+    """As its broker's listener is gone, or its network policy has changed."""
+    loses_all_brokers(lab)
+    (found,) = lab.findings("CLI008")
+    assert "app got its last response at" in found["summary"]
+    assert "10.0.0.1:9092 and 10.0.0.2:9092 refuse connections" in found["summary"]
+
+
+def cli008_near_miss__all_brokers_restart(lab):
+    loses_all_brokers(lab, refused=range(22, 70, 3))
+
+
+def cli008_near_miss__a_broker_serves_others_again(lab):
+    loses_all_brokers(lab, back=(100,))
+
+
+def cli008_near_miss__it_left_before_its_host_was_refused(lab):
+    """Its host may have a check of health."""
+    loses_all_brokers(lab, closed_by="client-fin")
+
+
+def cli008_cannot_know__which_client_of_a_host_is_refused(lab):
+    loses_all_brokers(lab, neighbour=True)
+
+
 def ends(lab, error, *then, api="JoinGroup", version=9, at=4, **facts):
     request = {"groupId": "g"} if api != "InitProducerId" else {"transactionalId": "t"}
     finds_its_coordinator(lab, [(at, api, version, request, {"errorCode": error}), *then], **facts)
