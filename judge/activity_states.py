@@ -42,7 +42,7 @@ from wirecheck.judge.claims.outcomes import (
 )
 from wirecheck.judge.claims.response_outcomes import outcome_name
 from wirecheck.judge.not_rejections import EVERY, not_rejection
-from wirecheck.judge.split_batches import is_split, may_split
+from wirecheck.judge.split_batches import is_split
 from wirecheck.judge.streaks import (
     OF_A_RESTART,
     SENT_ELSEWHERE,
@@ -158,11 +158,11 @@ def activities(
     *,
     uncaptured: int | None,
     entries: Iterable[Claim] = (),
-    software: Callable[[], Iterable[Claim]] | None = None,
+    may_split: Callable[[], bool] | None = None,
 ) -> list[Activity]:
     """Of one client, by API; `claims`: all of its activities in one cluster, of which so many brokers were not
     captured: a client that is sent to another broker may be served there. None where no answer lists the brokers.
-    `entries`: how its groups are answered. `software`: looks up what it stated of its library.
+    `entries`: how its groups are answered. `may_split`: looks up whether it may split batches.
     """
     by_api: dict[str, list[Claim]] = {}
     for claim in claims:
@@ -176,7 +176,7 @@ def activities(
     found = [
         activity(api, by_api[api], outcomes[api], granted_by, settings, uncaptured=uncaptured) for api in sorted(by_api)
     ]
-    if software is not None and any(map(is_of_splits, found)) and may_split(software()):
+    if may_split is not None and any(map(is_of_splits, found)) and may_split():
         found = [replace(one, state=WORKING, streak=None) if is_of_splits(one) else one for one in found]
     shown = {each.api for each in found if each.is_hurt}
     found = [each if each.is_hurt else taken_over(each, outcomes, shown, settings) for each in found]

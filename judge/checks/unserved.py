@@ -286,10 +286,13 @@ def turned_away_at_last(subject: Subject, group: Group, context: CheckContext) -
     if is_of_node(client_id) or not any(claim.succeeded for claim in found):
         return
     served_ns = max(run.last_ns for claim in found for run in claim.outcomes.runs())
+    silent_ns = max(context.settings.cut_off_s * SECOND_NS, context.watermark_ns - served_ns)
+    context.passed(context.watermark_ns + silent_ns)  # a refused connection is no news of a client
     known = {address for _, address in known_addresses([subject], group, context)}
-    context.watch()
     refused = [refusals(one, host, served_ns, context) for one in known | {claim["endpoint"] for claim in found}]
     runs = [run for each in refused for run in each]
+    if runs:
+        context.watch()
     if not all(refused) or sum(run.count for run in runs) < context.settings.stalled_requests:
         return
     if not is_long_outage(runs, context):

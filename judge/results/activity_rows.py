@@ -12,6 +12,7 @@ from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.outcomes import CLOSED, GIVEN_UP, IN_FLIGHT, LATE, OPEN, UNASKED, UNREADABLE, UNSEEN
 from wirecheck.judge.results.result_table import ResultRow
+from wirecheck.judge.split_batches import may_split
 from wirecheck.judge.topology.clusters import Group
 
 
@@ -35,8 +36,8 @@ def by_cluster(subject: Subject, context: CheckContext) -> Iterator[tuple[tuple[
             groups[group.key, group.cluster][id(group)] = group
     for place in sorted(parts, key=str):
         uncaptured = context.clusters.known_uncaptured(groups[place].values())
-        mine, software = entries[place], partial(context.ledger.claims, "software", *subject)
-        found = activities(parts[place], context.settings, uncaptured=uncaptured, entries=mine, software=software)
+        mine, splits = entries[place], partial(may_split, subject, context)
+        found = activities(parts[place], context.settings, uncaptured=uncaptured, entries=mine, may_split=splits)
         yield place, found
 
 

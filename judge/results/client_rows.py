@@ -344,8 +344,8 @@ def harms_of_activities(subject: Subject, group: Group, context: CheckContext) -
     if is_of_node(subject[1]) or all(HARMLESS.issuperset(claim.outcomes.codes()) for claim in claims):
         return
     uncaptured, entries = context.clusters.known_uncaptured([group]), context.claims("entry", group, *subject)
-    software = partial(context.ledger.claims, "software", *subject)
-    for one in activities(claims, context.settings, uncaptured=uncaptured, entries=entries, software=software):
+    splits = partial(may_split, subject, context)
+    for one in activities(claims, context.settings, uncaptured=uncaptured, entries=entries, may_split=splits):
         if one.streak is None or not (one.is_hurt and one.is_work) or is_explained(one, subject, group, context):
             continue
         of, who = RefusedTopic(None, None), (one.client_id, one.host, one.api)
@@ -733,14 +733,14 @@ def worst(claim: Claim, context: CheckContext) -> tuple[str, Streak] | None:
         return None
     settings = context.settings
     part = refused_in_part(outcomes, bad, settings, STEP_OF.get(claim["api"], ""))
-    if part is not None and not (is_split(claim["api"], part.errors) and may_split(software_of(claim, context))):
+    if part is not None and not (is_split(claim["api"], part.errors) and may_split(client_of(claim), context)):
         return HURT, part
     never = not claim.succeeded and most.count >= settings.never_answers and most.seconds >= settings.never_s
     return (HURT if never or most.seconds >= settings.client_grace_s else BRIEFLY), most
 
 
-def software_of(claim: Claim, context: CheckContext) -> list[Claim]:
-    return context.ledger.claims("software", "client", claim["client_id"] or "", claim["host"])
+def client_of(claim: Claim) -> Subject:
+    return ("client", claim["client_id"] or "", claim["host"])
 
 
 def named(error: int) -> str:

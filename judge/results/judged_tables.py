@@ -143,7 +143,7 @@ ACTIVITIES = ResultTable(
     "What came of each client's requests, and whether it gets its work done. One row per client and API.",
     columns("activities"),
     rows={"client": "activity_rows.activities_of_client"},
-    reads={"client": "client:activity! client:entry client:software"},
+    reads={"client": "client:activity! client:entry client:software link:midway"},
     order_by=("cluster", "client_id", "address", "api"),
     news=itemgetter("state", "errors"),
 )
@@ -178,7 +178,8 @@ HARMS = ResultTable(
     columns("harms"),
     rows={"id": "client_rows.harms_of_id", "client": "client_rows.harms_of_client"},
     reads={
-        "id": "id:refused! id:use id:binding name:binding link:missing client:client client:software",
+        "id": "id:refused! id:use id:binding name:binding link:missing client:client client:software"
+        " client:activity link:midway",
         "client": "client:client client:named_answer client:refused client:activity client:overdue client:leaderless"
         " client:unknown_topic client:denied_topic client:entry server:address link:answered"
         " link:missing id:binding id:use id:partition name:binding name:unnumbered link:closed_after"
