@@ -11,7 +11,7 @@ from wirecheck.judge.checks.listed_checks import LINES
 from wirecheck.story.cards import MOST_CARDS, below, cannot, clients_seen, listed, state
 from wirecheck.story.entries import BLAMED, KINDS
 from wirecheck.story.expectations import remarks
-from wirecheck.story.marks import AWAY, failing_clients, marks_of
+from wirecheck.story.marks import AWAY, CLOCKS_UNKNOWN, failing_clients, marks_of
 from wirecheck.story.seen import Cluster, Coverage, NotKept
 from wirecheck.story.severity import names
 from wirecheck.story.verdict import Card, CardEntry, Finding, Verdict
@@ -274,8 +274,9 @@ def besides(result: Verdict) -> Iterator[tuple[str, str]]:
     for code, label in LINES.items():
         if found := without_card(result, code):
             yield label, found
-    for line in result.coverage.parts("clock_steps"):
-        yield "clock", line
+    for measure in ("clock_steps", CLOCKS_UNKNOWN):
+        for line in result.coverage.parts(measure):
+            yield "clock", line
     for line in result.coverage.parts(AWAY):
         yield "away", line
     if behind := result.coverage.parts("connections_behind_key_updates"):

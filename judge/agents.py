@@ -4,7 +4,7 @@ Rule: results may come early, because they are revised. So a silent agent delays
 for every agent that is known to continue, however late it is. Each mark is counted once.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Protocol
 
 from wirecheck.capture import frames
@@ -92,6 +92,10 @@ MARKS = {
 """Marks that are counted, and the measure of coverage each adds to."""
 
 
+CLOCKS_UNKNOWN = "unknown_clocks"
+"""The measure of a file of which nothing shows how far its clock is from that of others: its clock was set 0 times."""
+
+
 class Marks(Protocol):
     """What an agent reports about itself, in order."""
 
@@ -107,8 +111,14 @@ def claims_of(report: Marks, now_ns: int) -> Iterator[Claim]:
     for mark in report.marks:
         if mark.kind in MARKS:
             seen = moment(mark.ts_ns, source=mark.source or "")
-            key = (report.agent, MARKS[mark.kind], mark.source, mark.reason)
+            measure = CLOCKS_UNKNOWN if mark.kind == frames.CLOCK and not mark.count else MARKS[mark.kind]
+            key = (report.agent, measure, mark.source, mark.reason)
             yield Claim("mark", key, seen, tally={"count": max(1, mark.count)})
     if report.missing_files:
         seen = moment(now_ns)
         yield Claim("mark", (report.agent, "missing_files", None, None), seen, tally={"count": report.missing_files})
+
+
+def clock_groups(marks: Iterable[Claim]) -> dict[str, str]:
+    """By file what is said of its clock: the same for files whose clocks agree; all others agree with one another."""
+    return {mark.key[2]: mark.key[3] for mark in marks if mark.key[1] == CLOCKS_UNKNOWN}

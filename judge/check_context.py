@@ -6,7 +6,8 @@ happens.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -75,6 +76,7 @@ class CheckContext:
         failures: Failures | None = None,
         agents: AgentFrontiers | None = None,
         forwarding: Forwarding | None = None,
+        clocks: Mapping[str, str] | None = None,
     ) -> None:
         self.ledger, self.clusters, self.settings, self.watermark_ns = ledger, clusters, settings, watermark_ns
         self.unauthenticated_hosts = unauthenticated_hosts or UnauthenticatedHosts(ledger)
@@ -94,6 +96,8 @@ class CheckContext:
         """By group the hosts of which a control request was accepted, once they were asked for."""
         self.agents = agents if agents is not None else AgentFrontiers({}, settings.agent_silent_s)
         """How far each agent has shown its traffic, and whether it has ended."""
+        self.clocks = clocks or {}
+        """By capture file its clock, where nothing shows how far that is from those of others."""
         self.subject: Subject = ()
         self.failed: list[Failure] = []
         """The exceptions about the current subject."""
@@ -119,6 +123,12 @@ class CheckContext:
             return True
         self.due[self.subject] = min(due_ns, self.due.get(self.subject, due_ns))
         return False
+
+    def with_clocks_apart(self) -> "CheckContext":
+        """The context of the current subject for what was captured by several of these clocks."""
+        found = copy(self)
+        found.settings, found.topics = self.settings.with_clocks_apart(), {}
+        return found
 
     def watch(self) -> None:
         """The current subject reads more than its neighbours: judge it again whenever there is news of any server."""

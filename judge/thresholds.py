@@ -3,9 +3,11 @@
 Rule: a number that an operator may want to change is here, with its reason. Checks have none of their own.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 SECOND_NS = 1_000_000_000
+CLOCKS_APART_S = 60
+"""Clocks that are further apart are found out, by certificates that are not valid and tickets that have expired."""
 
 
 @dataclass(frozen=True)
@@ -132,6 +134,21 @@ class Settings:
     principals: int = 1
     """Whether findings name the principal and the address of the client that changed a topic; 0: the client ID alone.
     """
+
+    clocks_s: int = 0
+    """By how much the clocks of what is compared may differ."""
+
+    def with_clocks_apart(self) -> "Settings":
+        """Those for what was captured by clocks of which nothing shows how far they differ."""
+        by_s = CLOCKS_APART_S
+        return replace(
+            self,
+            broker_grace_s=self.broker_grace_s + by_s,
+            client_grace_s=self.client_grace_s + by_s,
+            session_timeout_s=self.session_timeout_s + by_s,
+            fell_silent_s=self.fell_silent_s + by_s,
+            clocks_s=self.clocks_s + by_s,
+        )
 
     @property
     def broker_grace_ns(self) -> int:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.claims.claim import ZERO, Claim, Sighting, Subject
+from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topology.clusters import Group
 
 STRENGTH = {
@@ -128,7 +129,9 @@ class History:
         """Whether every server that reported a later ID reports this one again, and controllers, where they give
         either, give this one last: as after ZooKeeper or a disk was restored from a backup.
         """
-        given = self.ordered is not None and (later.ordered is None or seen_after(self.ordered, later.ordered))
+        given = self.ordered is not None and (
+            later.ordered is None or seen_after(self.ordered, later.ordered, self.context)
+        )
         return (
             self.born_ns < later.born_ns
             and (given or (self.ordered is None and later.ordered is None))
@@ -213,7 +216,7 @@ class Topic:
     def after_older(self, topic_id: str) -> History | None:
         """The first ID that was seen once an older one was last stated."""
         last = max(claim.last_word for claim in self.older.lives[topic_id])
-        later = [history for history in self.histories if seen_after(history.first.first, last)]
+        later = [history for history in self.histories if seen_after(history.first.first, last, self.context)]
         return min(later, key=lambda history: history.first.first, default=None)
 
     def follows(self, old: History, new: History) -> bool:
@@ -228,7 +231,7 @@ class Topic:
             return True
         goes_on = old.last.last_word.ts_ns > new.last.last_word.ts_ns + SKEW_NS
         created = self.created_ns.get(new.topic_id, NEVER) > old.born_ns
-        return (created and not goes_on) or seen_after(new.first.first, old.last.last_word)
+        return (created and not goes_on) or seen_after(new.first.first, old.last.last_word, self.context)
 
     def replaces(self) -> bool:
         """Whether its current id is known to have taken another one's place."""
@@ -304,7 +307,7 @@ class Topic:
             claim
             for claim in self.deleted_by_name
             if any(
-                history.again_ns < seen.ts_ns <= until and seen_after(seen, history.first.first)
+                history.again_ns < seen.ts_ns <= until and seen_after(seen, history.first.first, self.context)
                 for seen in (claim.first, claim.last)
             )
             and generations.of(claim) >= history.generation
@@ -357,10 +360,12 @@ def stated_since(since_ns: int, claim: Claim) -> Claim:
     return Claim(claim.kind, claim.key, claim.last, claim.last)
 
 
-def seen_after(later: Sighting, earlier: Sighting) -> bool:
+def seen_after(later: Sighting, earlier: Sighting, context: CheckContext) -> bool:
     """Whether one was seen after the other: at two capture points, by more than their clocks may differ."""
     between_ns = later.ts_ns - earlier.ts_ns
-    return between_ns > 0 if later.source == earlier.source else between_ns >= CLOCKS_NS
+    if later.source == earlier.source:
+        return between_ns > 0
+    return between_ns >= max(CLOCKS_NS, context.settings.clocks_s * SECOND_NS)
 
 
 def times(claim: Claim) -> tuple[int, int]:

@@ -37,6 +37,8 @@ LEFT, LOST = "left", "lost"
 """It closed its last connection; a server closed it."""
 AWAY = "agent_away_seconds"
 """The measure of times in which an agent was not there."""
+CLOCKS_UNKNOWN = "unknown_clocks"
+"""The measure of files of which nothing shows how far their clocks are from those of others."""
 GREETING = "versions"
 """The step that any server grants to anybody."""
 FIRST = frozenset({"ApiVersions", "SaslHandshake", "Metadata"})

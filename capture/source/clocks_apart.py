@@ -2,18 +2,21 @@
 
 Two hosts capture the two ends of a connection: each of its segments is in both captures, within milliseconds. Where all
 segments that both have are as far apart, the clocks are, and one capture is dated by the clock of the other.
+Captures without a connection in common show nothing of each other's clock, unless people began and ended them
+together. If they are of the same time, an order of events in both proves nothing.
 Rule: no order between captures is guessed. Without segments in common, or where they disagree, nothing is moved.
 """
 
 from __future__ import annotations
 
 from hashlib import blake2b
-from itertools import groupby, pairwise
+from itertools import combinations, groupby, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from wirecheck.capture import frames
+from wirecheck.capture.frames_file_name import text_of
 from wirecheck.capture.source.clock_between import Dated, numbers, of_capture
 from wirecheck.capture.source.clock_steps import LONG_NS, READ_BYTES, Clock
 from wirecheck.capture.source.pcap import STEP_NS, SURVEYED_BYTES, CaptureFile, InputError
@@ -35,6 +38,10 @@ MOST_TRAFFIC = 0.5
 """Hosts whose segments are in both are ends of so much of one capture: others may send theirs again, past the other."""
 MOST_CAPTURES, MOST_FILES = 16, 16
 """So many captures are compared, by so many files of each."""
+TOGETHER_NS = 10_000_000_000
+"""Captures that begin and end so near to one another, by the clock of each, were begun and ended by one hand."""
+MINUTE_NS = 60_000_000_000
+"""At a full minute, each may have been begun by its own clock."""
 
 
 class SeenOnce(NamedTuple):
@@ -48,6 +55,8 @@ class SeenOnce(NamedTuple):
     sources: NDArray[np.uint64]
     """The address of its sender."""
     targets: NDArray[np.uint64]
+    links: NDArray[np.uint64]
+    """The connection of each, whoever sent it."""
 
     def share_of(self, hosts: NDArray[np.uint64]) -> float:
         """Of how many of its segments one of these hosts is an end."""
@@ -69,16 +78,35 @@ class Apart(NamedTuple):
         )
 
 
-def clocks_apart(files: Iterable[Dated], clocks: Mapping[Path, Clock]) -> dict[Path, Apart]:
-    """The files whose clock is not that of most others. `clocks`: of files that are not dated by their own time."""
-    captures = [*_captures((one for one in files if one.newest_ns), clocks)][:MOST_CAPTURES]
+class Compared(NamedTuple):
+    """What is known of the clocks of some files."""
+
+    apart: dict[Path, Apart]
+    """Those whose clock is not that of most others."""
+    unknown: dict[Path, str]
+    """Those of which nothing shows how far their clock is from that of most others, with the words for it: the same for
+    files whose clocks agree.
+    """
+
+
+def clocks_apart(files: Iterable[Dated], clocks: Mapping[Path, Clock]) -> Compared:
+    """How the clocks of these files differ. `clocks`: of files that are not dated by their own time."""
+    every = [*_captures((one for one in files if one.newest_ns), clocks)]
+    captures = every[:MOST_CAPTURES]
     if len(captures) < 2:
-        return {}
+        return Compared({}, {})
     seen = [_seen(capture, clocks) for capture in captures]
     apart: dict[int, dict[int, int]] = {number: {} for number in range(len(captures))}
     for (one, other), later_ns, ways in _in_common(seen):
         if (ahead := ahead_ns(later_ns, ways)) is not None:
             apart[one][other], apart[other][one] = ahead, -ahead
+    known = [(one, other) for one, others in apart.items() for other in others]
+    known += _with_links_in_common(seen)
+    return Compared(_moved(captures, apart), _unknown(every, known))
+
+
+def _moved(captures: Sequence[Sequence[Dated]], apart: Mapping[int, Mapping[int, int]]) -> dict[Path, Apart]:
+    """The files of the captures whose clock is not that of most of those that show it."""
     found: dict[Path, Apart] = {}
     left = {number for number, others in apart.items() if others}
     while left:
@@ -89,6 +117,58 @@ def clocks_apart(files: Iterable[Dated], clocks: Mapping[Path, Clock]) -> dict[P
             if abs(by_ns) > STEP_NS:
                 found |= dict.fromkeys((one.path for one in captures[number]), Apart(by_ns, captures[first][0].path))
     return found
+
+
+def _unknown(captures: Sequence[Sequence[Dated]], known: Iterable[tuple[int, int]]) -> dict[Path, str]:
+    """The words for the captures of which no pair that is known leads to the one that lasts longest, nor were they
+    captured at another time.
+    """
+    near: dict[int, dict[int, int]] = {number: {} for number in range(len(captures))}
+    together = (pair for pair in combinations(near, 2) if _are_together(*(captures[at] for at in pair)))
+    for one, other in (*known, *together):
+        near[one][other] = near[other][one] = 0
+    first = max(near, key=lambda at: (_ends(captures[at]) - captures[at][0].first_ns, -at))
+    found: dict[Path, str] = {}
+    left = near.keys() - _reached(first, near).keys()
+    while left:
+        own = _reached(min(left), near).keys()
+        others = [captures[at] for at in near.keys() - own]
+        if any(_overlap(captures[at], other) for at in own for other in others):
+            both = (text_of(captures[at][0].path) for at in (min(own), first))
+            words = f"no packet shows how far the clocks of {' and '.join(both)} differ"
+            found |= {one.path: words for at in own for one in captures[at]}
+        left -= own
+    return found
+
+
+def _ends(capture: Sequence[Dated]) -> int:
+    return max(one.newest_ns for one in capture)
+
+
+def _are_together(one: Sequence[Dated], other: Sequence[Dated]) -> bool:
+    begins = [capture[0].first_ns for capture in (one, other)]
+    by_schedule = all(begin_ns % MINUTE_NS < TOGETHER_NS for begin_ns in begins)
+    return not by_schedule and max(abs(begins[0] - begins[1]), abs(_ends(one) - _ends(other))) < TOGETHER_NS
+
+
+def _overlap(one: Sequence[Dated], other: Sequence[Dated]) -> bool:
+    """Whether they may be of the same time: no clock is further off than a minute."""
+    return max(one[0].first_ns, other[0].first_ns) < min(_ends(one), _ends(other)) + MINUTE_NS
+
+
+def _with_links_in_common(seen: Sequence[SeenOnce]) -> Iterator[tuple[int, int]]:
+    """Captures with connections in common, as queues of one card have, or the two directions of a line: of hosts that
+    are ends of most of one of them.
+    """
+    links = [np.unique(one.links) for one in seen]
+    for one, other in combinations(range(len(seen)), 2):
+        both = np.intersect1d(links[one], links[other], assume_unique=True)
+        if not len(both):
+            continue
+        at = np.isin(seen[one].links, both)
+        hosts = np.unique(np.concatenate([seen[one].sources[at], seen[one].targets[at]]))
+        if max(seen[one].share_of(hosts), seen[other].share_of(hosts)) >= MOST_TRAFFIC:
+            yield one, other
 
 
 def _reached(first: int, apart: Mapping[int, Mapping[int, int]]) -> dict[int, int]:
@@ -117,7 +197,7 @@ def _captures(files: Iterable[Dated], clocks: Mapping[Path, Clock]) -> Iterator[
 
 def _seen(capture: Sequence[Dated], clocks: Mapping[Path, Clock]) -> SeenOnce:
     none = np.zeros(0, np.uint64)
-    parts = [SeenOnce(none, np.zeros(0, np.int64), none, none, none)]
+    parts = [SeenOnce(none, np.zeros(0, np.int64), none, none, none, none)]
     for one in capture[:MOST_FILES]:
         try:
             if one.path.stat().st_size > SURVEYED_BYTES:
@@ -140,13 +220,15 @@ def _of_rows(rows: pa.RecordBatch) -> SeenOnce:
     size = rows.column("payload_len").to_numpy()
     at = np.flatnonzero((size > 0) & (rows.column("kind").to_numpy() == frames.FRAME))
     sources, targets = (_addresses(rows.column(name))[at] for name in ("src_ip", "dst_ip"))
-    ways = mixed(sources ^ mixed(targets))
-    for name in ("src_port", "dst_port"):
-        ways = mixed(ways ^ rows.column(name).to_numpy()[at].astype(np.uint64))
+    senders, receivers = (
+        mixed(hosts ^ mixed(rows.column(name).to_numpy()[at].astype(np.uint64)))
+        for name, hosts in (("src_port", sources), ("dst_port", targets))
+    )
+    ways = mixed(senders ^ mixed(receivers))
     prints = ways
     for name in ("tcp_seq", "tcp_ack", "payload_len"):
         prints = mixed(prints ^ rows.column(name).to_numpy()[at].astype(np.uint64))
-    return SeenOnce(prints, rows.column("ts_ns").to_numpy()[at], ways, sources, targets)
+    return SeenOnce(prints, rows.column("ts_ns").to_numpy()[at], ways, sources, targets, mixed(senders ^ receivers))
 
 
 def _addresses(column: pa.DictionaryArray) -> NDArray[np.uint64]:
@@ -162,7 +244,7 @@ def _in_common(seen: Sequence[SeenOnce]) -> Iterator[tuple[tuple[int, int], NDAr
     is in more than two is compared from one to the next.
     """
     numbers_of = np.repeat(np.arange(len(seen)), [len(one.prints) for one in seen])
-    prints, ts_ns, ways, sources, targets = (np.concatenate(column) for column in zip(*seen, strict=True))
+    prints, ts_ns, ways, sources, targets, _ = (np.concatenate(column) for column in zip(*seen, strict=True))
     order = np.argsort(prints, kind="stable")
     at = np.flatnonzero(prints[order][1:] == prints[order][:-1])
     first, second = order[at], order[at + 1]

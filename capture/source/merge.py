@@ -53,6 +53,8 @@ class Input:
     """TLS secrets that stand anywhere in the file."""
     clock: Clock | None = None
     """Of a file whose time is not that of the files before it."""
+    clock_unknown: str | None = None
+    """The words for a file of which nothing shows how far its clock is from that of the others."""
 
     @property
     def size(self) -> int:
@@ -81,8 +83,9 @@ def inputs_in_order(paths: Sequence[Path]) -> tuple[list[Input], list[InputError
     clocks = clocks_of(files)
     found = [_by_clock(one, clocks[one.path]) if one.path in clocks else one for one in found]
     known = {one.path: one.clock for one in found if one.clock is not None}
-    apart = clocks_apart(files, known)
+    apart, unknown = clocks_apart(files, known)
     found = [_by_other(one, apart[one.path]) if one.path in apart else one for one in found]
+    found = [replace(one, clock_unknown=unknown.get(one.path)) for one in found]
     found.sort(key=lambda one: (one.first_ns, str(one.path)))  # stable: stretches of one file stay in its order
     return [replace(one, rank=rank) for rank, one in enumerate(found)], errors
 
@@ -158,6 +161,8 @@ def _batches(source: Input, stamp: frames.Stamp, batch_bytes: int, reader: _Open
     for key_log in source.key_logs:
         reader.on_keys(key_log)
     begin = 0 if source.stretch is None else source.stretch.begin
+    if source.clock_unknown is not None:  # first: what is judged of its rows depends on it
+        yield _marks([frames.Mark(frames.CLOCK, source.first_ns, file.source, 0, source.clock_unknown)], stamp)
     try:
         clock = source.clock or Clock(is_set=source.stretch is None)
         every = file.batches(stamp)

@@ -13,7 +13,7 @@ from typing import Any
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks import catalogue
-from wirecheck.judge.checks.filed import TOPIC_SPACES, words_about
+from wirecheck.judge.checks.filed import TOPIC_SPACES, neighbours, words_about
 from wirecheck.judge.checks.listed_checks import check_of
 from wirecheck.judge.claims.claim import Sighting, Subject
 from wirecheck.judge.claims.kinds import SPACES
@@ -24,6 +24,9 @@ from wirecheck.judge.results.result_table import Body, ResultRow
 from wirecheck.judge.topology.clusters import Group
 
 Rows = Callable[[Subject, CheckContext], Iterator[ResultRow]]
+ACCUSE = frozenset({"violation", "anomaly"})
+DOUBTFUL = "doubtful"
+"""The state of a finding that may rest on clocks which differ alone. It is no row; what it explains, it explains."""
 
 
 def function_of(name: str) -> Rows:
@@ -90,7 +93,7 @@ def rows_of(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
     }
     for code, made in found.items():
         explained = {about(row) for other in check_of(code).gives_way_to for row in found.get(other, ())}
-        yield from (row for row in made if about(row) not in explained)
+        yield from (row for row in made if about(row) not in explained and row.body["state"] != DOUBTFUL)
 
 
 def about(row: ResultRow) -> tuple[str | None, frozenset[str]]:
@@ -127,19 +130,40 @@ def findings(
 ) -> Iterator[ResultRow]:
     """One check's findings about one subject; findings with the same key in two groups of one name are one finding."""
     found: dict[tuple[str | None, str], Evidence] = {}
+    sure: set[tuple[str | None, str]] = set()
     for group in groups:
         if group.outsider and check.kind != "visibility" and subject[0] != "host":
             continue  # what it says of topics, clients and itself is nobody's; that it is one is CLU002
-        for evidence in check.function(subject, group, context):
+        for evidence, holds in evidence_of(check, subject, group, context):
             key = (group.cluster, identity(check.code, group.key, evidence.key))
             found[key] = both(found[key], evidence) if key in found else evidence
+            sure |= {key} if holds else set()
     for (cluster, name), evidence in found.items():
         row = finding(check, cluster, evidence)
         kind = evidence.kind or check.kind
         if cluster is None and kind == "violation":  # whose rule was broken is not known
             kind = "anomaly"
-        row |= {"state": "open", "kind": kind}
+        row |= {"state": "open" if (cluster, name) in sure else DOUBTFUL, "kind": kind}
         yield ResultRow(FINDINGS.name, name, row)
+
+
+def evidence_of(
+    check: catalogue.Check, subject: Subject, group: Group, context: CheckContext
+) -> Iterator[tuple[Evidence, bool]]:
+    """What a check finds, and whether it holds: what clocks that may differ have captured has to hold if they do."""
+    sure: set[tuple[Any, ...]] | None = None
+    for evidence in check.function(subject, group, context):
+        if sure is None and context.clocks and check.kind in ACCUSE and is_of_several_clocks(subject, context):
+            sure = {one.key for one in check.function(subject, group, context.with_clocks_apart())}
+        yield evidence, sure is None or evidence.key in sure
+
+
+def is_of_several_clocks(subject: Subject, context: CheckContext) -> bool:
+    """Whether what is known of a subject and of its neighbours was captured by clocks that may differ."""
+    near = (subject, *neighbours(subject, context.ledger))
+    claims = (claim for one in near for claim in context.ledger.claims_of(*one).values())
+    found = {context.clocks.get(seen.source) for claim in claims for seen in (claim.first, claim.last) if seen.source}
+    return len(found) > 1
 
 
 def both(one: Evidence, other: Evidence) -> Evidence:

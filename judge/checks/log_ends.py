@@ -178,11 +178,12 @@ def worst(claims: list[Claim], states: list[Claim], alive: Alive, context: Check
     highs = [end for end in granted if brokers[end] in {led[slot].leader for slot in (end.slot - 1, end.slot)}]
     highs += [end for end in granted if led[end.slot].leader is None]
     lows = [end for end in every if led[end.slot].leader == brokers[end] is not None]
-    found = [fall for fall in falls(highs, lows, APART) if fall.seconds >= context.settings.broker_grace_s]
+    later = -(-context.settings.clocks_s * SECOND_NS // SLOT_NS)
+    found = [fall for fall in falls(highs, lows, APART + later) if fall.seconds >= context.settings.broker_grace_s]
     found += [
         fall
-        for fall in falls(highs, lows, 1)
-        if fall.slots >= GROWS_SLOTS
+        for fall in falls(highs, lows, 1 + later)
+        if fall.slots >= GROWS_SLOTS + later
         and fall.last.offset > fall.low.offset
         and led[fall.low.slot].epoch > led[fall.high.slot].epoch >= 0
     ]

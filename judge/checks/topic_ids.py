@@ -443,7 +443,7 @@ def deletion_of(topic: Topic, history: History) -> Side | None:
         for sighting, claim in asked
         if claim["topic_id"] is None
         and history.born_ns + SKEW_NS < sighting.ts_ns < until
-        and seen_after(sighting, history.first.first)
+        and seen_after(sighting, history.first.first, topic.context)
     ]
     first = min(seen, key=lambda found: found[0], default=None)
     return Side(first[0], first[1].sentence()) if first else None

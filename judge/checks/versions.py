@@ -703,7 +703,7 @@ def mixed_inter_broker_versions(subject: Subject, group: Group, context: CheckCo
     orders = context.claims("control", group, *subject)
     for (controller, epoch), claims in gathered(orders, "controller controller_epoch"):
         by_api = order_versions(claims)
-        by_api["Fetch"] = fetched(controller, claims, followers)
+        by_api["Fetch"] = fetched(controller, claims, followers, context.settings.clocks_s * SECOND_NS)
         sent.append((controller, epoch, by_api, claims))
         if not any(fits(level, by_api) for level in LEVELS) and not of_two_zookeepers(claims):
             what = f"Controller {controller} sends {in_words(by_api)} in epoch {epoch}, which no release sends together"
@@ -777,9 +777,10 @@ def own_fetches(subject: Subject, group: Group, context: CheckContext) -> list[C
     ]
 
 
-def fetched(controller: int, claims: list[Claim], followers: list[Claim]) -> set[int]:
-    """The versions in which a controller follows while it is one."""
-    first, last = min(claim.first.ts_ns for claim in claims), max(claim.last.ts_ns for claim in claims)
+def fetched(controller: int, claims: list[Claim], followers: list[Claim], apart_ns: int) -> set[int]:
+    """The versions in which a controller follows while it is one, by clocks that may be so far apart."""
+    first = min(claim.first.ts_ns for claim in claims) + apart_ns
+    last = max(claim.last.ts_ns for claim in claims) - apart_ns
     return {
         version
         for claim in followers

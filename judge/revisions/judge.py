@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from wirecheck.judge.agents import AgentFrontiers, Marks, claims_of
+from wirecheck.judge.agents import AgentFrontiers, Marks, claims_of, clock_groups
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks import evaluate
 from wirecheck.judge.checks.filed import neighbours
@@ -84,7 +84,7 @@ class Judge:
         context = self.context()
         self.log_generations = context.generation_facts()
         """The metadata logs that have more than one generation."""
-        self.through = context.forwarding.through
+        self.through, self.clocks = context.forwarding.through, context.clocks
         """The back legs of forwarders."""
         self.dirty: set[Subject] = set()
         """Subjects to judge again."""
@@ -326,10 +326,16 @@ class Judge:
         """The context of this batch; and whether an endpoint moved to another cluster, a metadata log has a new
         generation, or other clients are behind a forwarder.
         """
-        clusters, before = self.clusters, (self.excluded, self.log_generations, self.through)
+        clusters, before = self.clusters, self.for_all
         context = self.context(news)
         self.log_generations, self.through = context.generation_facts(), context.forwarding.through
-        return context, self.clusters.moved(clusters) or (self.excluded, self.log_generations, self.through) != before
+        self.clocks = context.clocks
+        return context, self.clusters.moved(clusters) or self.for_all != before
+
+    @property
+    def for_all(self) -> tuple[Any, ...]:
+        """What all subjects are judged by, besides the clusters."""
+        return self.excluded, self.log_generations, self.through, self.clocks
 
     def context(self, news: Iterable[Subject] = ()) -> CheckContext:
         stated = self.ledger.claims_of(*SERVERS).values()
@@ -354,6 +360,7 @@ class Judge:
             failures=self.failures,
             agents=self.agents,
             forwarding=self.failures.retry(FORWARDERS, (), forwarding_of, self.ledger, self.clusters.addresses),
+            clocks=clock_groups(self.ledger.claims("mark", "agent")),
         )
 
     def busy(self, endpoint: str) -> Iterator[tuple[int, int]]:

@@ -5,6 +5,7 @@ So it is with anomalies, and with what is said of the work.
 import gzip
 import random
 import struct
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
@@ -22,6 +23,8 @@ S = 1_000_000_000
 LEAST_S = 3
 """Less is a pause, or packets that are late."""
 DAY_S = 86_400
+FAR_S = 30
+"""Captures of which an end is so far from that of the other were not begun and ended together."""
 YEAR_2100_NS = 4_102_444_800 * S
 
 
@@ -229,10 +232,14 @@ def test_clocks_of_two_captures_that_differ_add_no_finding_and_take_none(capture
 @pytest.mark.parametrize("by_s", [-60, 30, 3_600])
 def test_hosts_that_send_their_segments_again_past_the_other_capture_move_no_clock(capture, by_s, tmp_path):
     """Two captures without a connection in common, but for one whose two ends send all of it again, later."""
-    (head, part_ns, packets), before = capture
+    (head, part_ns, packets), of_one_capture = capture
     link = LINK_HEADERS[struct.unpack("<I", head[20:24])[0]]
     of_one = {ends: number % 2 for number, ends in enumerate(dict.fromkeys(ends_of(head, rest) for _, rest in packets))}
     parts = [[(ns, rest) for ns, rest in packets if of_one[ends_of(head, rest)] == number] for number in (0, 1)]
+    names = ["east.pcap", "west.pcap"]
+    before = said(library.replay(*write_each(tmp_path, head, part_ns, parts, names)))
+    assert before[0] == of_one_capture[0]
+    assert {*before[1]} <= {*of_one_capture[1]}
     at_ns = packets[len(packets) // 2][0]
     talk = traffic.Talk(client=("127.0.77.1", 40_000), server=("127.0.77.2", 9_999), ts_ns=at_ns).open()
     for _ in range(20):
@@ -245,6 +252,45 @@ def test_hosts_that_send_their_segments_again_past_the_other_capture_move_no_clo
     parts[1] += [(ns + by_s * S, rest) for ns, rest in rows]
     for part in parts:
         part.sort(key=lambda row: row[0])
-    after = library.replay(*write_each(tmp_path, head, part_ns, parts, ["east.pcap", "west.pcap"]))
+    after = library.replay(*write_each(tmp_path, head, part_ns, parts, names))
     assert said(after) == before
     assert "clock_steps" not in after.coverage.measures
+
+
+def by_server(head, packets):
+    """The packets in two parts: those of every other server, and those of the others."""
+    connections = {ends_of(head, rest) for _, rest in packets}
+    count = Counter(end for ends in connections for end in ends)
+    serves = {ends: max(ends, key=lambda end: (count[end], end)) for ends in connections}
+    of_first = {*sorted({*serves.values()})[::2]}
+    first = [serves[ends_of(head, rest)] in of_first for _, rest in packets]
+    return [[p for p, one in zip(packets, first, strict=True) if one == which] for which in (True, False)]
+
+
+@pytest.mark.parametrize("by_s", [-60, -40, 40, 60, *(range(-60, 61, 3) if DEEP else ())])
+def test_captures_that_show_nothing_of_each_others_clock_add_no_finding(capture, by_s, tmp_path):
+    """Two captures without a packet in common, begun one after the other, by clocks that are up to a minute apart."""
+    (head, part_ns, packets), before = capture
+    parts = by_server(head, packets)
+    parts[1] = [(ns + by_s * S, rest) for ns, rest in parts[1]]
+    after = library.replay(*write_each(tmp_path, head, part_ns, parts, ["east.pcap", "west.pcap"]))
+    mark, found = said(after)
+    assert mark == before[0]
+    assert {*found} <= {*before[1]}
+    assert after.coverage.decoded_messages == after.coverage.messages
+    assert after.coverage.measures.get("unknown_clocks", 0) >= (abs(by_s) > FAR_S)
+    assert "clock_steps" not in after.coverage.measures
+
+
+def test_captures_that_were_begun_and_ended_together_lose_no_finding(capture, tmp_path):
+    """Without a packet in common, by clocks that agree within seconds: cut to the time in which both have packets."""
+    (head, part_ns, packets), _ = capture
+    parts = by_server(head, packets)
+    begin, end = (get(part[at][0] for part in parts) for get, at in ((max, 0), (min, -1)))
+    both = [(ns, rest) for ns, rest in packets if begin <= ns <= end]
+    before = said(library.replay(write(tmp_path / "whole.pcap", head, part_ns, both)))
+    parts = by_server(head, both)
+    parts[1] = [(ns + 3 * S, rest) for ns, rest in parts[1]]
+    after = library.replay(*write_each(tmp_path, head, part_ns, parts, ["east.pcap", "west.pcap"]))
+    assert said(after) == before
+    assert "unknown_clocks" not in after.coverage.measures
