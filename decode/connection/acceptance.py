@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from wirecheck.decode.connection.stream.direction import Direction
     from wirecheck.decode.connection.stream.frame import Frame
 
+SYN_DATA: Final = 1 << 16  # bytes that a SYN may carry and its answer acknowledge (RFC 7413)
 IN_A_ROW: Final = 8  # segments of one side, with none between in the connection's numbers
 SEQUENCE: Final = 0xFFFFFFFF
 
@@ -39,8 +40,10 @@ def is_acceptable(shared: Shared, connection: Connection, bit: i64) -> bool:
     other = connection.other(direction)
     alone = connection.second_agent < 0 and frame.agent == connection.agent  # two agents are not equally far
     one_sided = other.shown_by & bit == 0
-    if is_within(direction, frame.seq, alone) and (
-        frame.flags & ACK == 0 or one_sided or is_within(other, frame.ack, alone)
+    if (
+        not _answers_bare_syn(direction, other, frame)
+        and is_within(direction, frame.seq, alone)
+        and (frame.flags & ACK == 0 or one_sided or is_within(other, frame.ack, alone))
     ):
         elsewhere.forget()
         return True
@@ -52,6 +55,15 @@ def is_acceptable(shared: Shared, connection: Connection, bit: i64) -> bool:
         _go_to(shared, connection, other, frame.ack)
     progress(shared, connection)
     return True
+
+
+def _answers_bare_syn(direction: Direction, other: Direction, frame: Frame) -> bool:
+    """Whether the first frame of a side acknowledges, without data, what the other side never showed behind its SYN: it
+    may be the last one of a connection before on the same ports, or that SYN may be invented.
+    """
+    if direction.stream != modes.UNSEEN or frame.length > 0 or frame.flags & ACK == 0 or not other.start_seen:
+        return False
+    return other.newest == 0 and other.offset_of(frame.ack) > SYN_DATA
 
 
 def is_within(direction: Direction, seq: i64, alone: bool) -> bool:

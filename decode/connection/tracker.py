@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from mypy_extensions import i64
 
-from wirecheck.decode.connection.acceptance import is_acceptable
+from wirecheck.decode.connection.acceptance import SYN_DATA, is_acceptable
 from wirecheck.decode.connection.connection import (
     BY_FIN,
     BY_RST,
@@ -39,7 +39,6 @@ YOUNG_NS: Final = 1_000_000_000  # a SYN that late belongs to a new connection
 TLS_RECORDS: Final = 4
 TLS_HEADER_BYTES: Final = 5
 SEQUENCE: Final = 0xFFFFFFFF
-SYN_DATA: Final = 1 << 16  # bytes that a SYN may carry and its answer acknowledge (RFC 7413)
 DOUBTED_RESET_NS: Final = 60_000_000_000  # for so long its sender may show that it sent none
 NO_RESET: Final = 0
 NEAR_BY: Final = 1
@@ -319,6 +318,8 @@ def _fits(shared: Shared, connection: Connection, direction: Direction, seq: i64
         return direction.began_at(seq)
     frame, other = shared.frame, connection.other(direction)
     answers = frame.flags & ACK != 0 and other.start_seen and other.began_at(frame.ack)  # however often it was sent
+    if frame.flags & ACK and other.start_seen and (frame.ack - other.base) & SEQUENCE > SYN_DATA:
+        return False  # it answers another SYN, which comes behind it
     if connection.life != modes.OPEN or (not answers and frame.ts_ns - connection.started_ns >= YOUNG_NS):
         return False
     if direction.stream == modes.UNSEEN:
