@@ -130,32 +130,41 @@ def findings(
 ) -> Iterator[ResultRow]:
     """One check's findings about one subject; findings with the same key in two groups of one name are one finding."""
     found: dict[tuple[str | None, str], Evidence] = {}
-    sure: set[tuple[str | None, str]] = set()
     for group in groups:
         if group.outsider and check.kind != "visibility" and subject[0] != "host":
             continue  # what it says of topics, clients and itself is nobody's; that it is one is CLU002
-        for evidence, holds in evidence_of(check, subject, group, context):
+        for evidence in check.function(subject, group, context):
             key = (group.cluster, identity(check.code, group.key, evidence.key))
             found[key] = both(found[key], evidence) if key in found else evidence
-            sure |= {key} if holds else set()
+    if not found:
+        return
+    unsure = doubtful(found, check, subject, groups, context)
     for (cluster, name), evidence in found.items():
         row = finding(check, cluster, evidence)
         kind = evidence.kind or check.kind
         if cluster is None and kind == "violation":  # whose rule was broken is not known
             kind = "anomaly"
-        row |= {"state": "open" if (cluster, name) in sure else DOUBTFUL, "kind": kind}
+        row |= {"state": DOUBTFUL if (cluster, name) in unsure else "open", "kind": kind}
         yield ResultRow(FINDINGS.name, name, row)
 
 
-def evidence_of(
-    check: catalogue.Check, subject: Subject, group: Group, context: CheckContext
-) -> Iterator[tuple[Evidence, bool]]:
-    """What a check finds, and whether it holds: what clocks that may differ have captured has to hold if they do."""
-    sure: set[tuple[Any, ...]] | None = None
-    for evidence in check.function(subject, group, context):
-        if sure is None and context.clocks and check.kind in ACCUSE and is_of_several_clocks(subject, context):
-            sure = {one.key for one in check.function(subject, group, context.with_clocks_apart())}
-        yield evidence, sure is None or evidence.key in sure
+def doubtful(
+    found: Iterable[tuple[str | None, str]],
+    check: catalogue.Check,
+    subject: Subject,
+    groups: list[Group],
+    context: CheckContext,
+) -> set[tuple[str | None, str]]:
+    """Which findings do not hold if the clocks that may differ do."""
+    if not context.clocks or check.kind not in ACCUSE or not is_of_several_clocks(subject, context):
+        return set()
+    apart = context.with_clocks_apart()
+    hold = (
+        (group.cluster, identity(check.code, group.key, evidence.key))
+        for group in groups
+        for evidence in check.function(subject, group, apart)
+    )
+    return {*found} - {*hold}
 
 
 def is_of_several_clocks(subject: Subject, context: CheckContext) -> bool:
