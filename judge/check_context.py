@@ -136,7 +136,10 @@ class CheckContext:
 
     def claims(self, kind: str, group: Group, *subject: str) -> list[Claim]:
         """One kind of claims about a subject, made inside one group, by their first sighting."""
-        return self.filed_for(subject).claims.get((id(group), kind), [])
+        filed = self.filed.get(subject)
+        if filed is None or filed.waits or filed.unverified:
+            filed = self.filed_for(subject)
+        return filed.claims.get((id(group), kind), [])
 
     def omitted(self, group: Group, *subject: str) -> Omitted:
         """What of a subject's history in a cluster is not among its claims."""

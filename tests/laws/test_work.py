@@ -172,7 +172,7 @@ def test_clusters_cost_no_more_than_there_are(of):
 
 
 FEW_TOPICS, MANY_TOPICS = 50, 150
-CHECKS, OF_A_TOPIC = "/judge/check", 800
+CHECKS, OF_A_TOPIC = "/judge/check", 780
 """Steps of checks that a topic costs with which nothing is wrong, stated by three brokers: wide clusters have 16,000.
 Nothing of these folders is ever compiled.
 """
