@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 SYN_DATA: Final = 1 << 16  # bytes that a SYN may carry and its answer acknowledge (RFC 7413)
 IN_A_ROW: Final = 8  # segments of one side, with none between in the connection's numbers
+YOUNG_FRAMES: Final = 2 * IN_A_ROW
 SEQUENCE: Final = 0xFFFFFFFF
 
 
@@ -50,9 +51,11 @@ def is_acceptable(shared: Shared, connection: Connection, bit: i64) -> bool:
     if not _goes_on(elsewhere, frame, one_sided):
         return False
     elsewhere.forget()
-    _go_to(shared, connection, direction, frame.seq)
-    if frame.flags & ACK:
-        _go_to(shared, connection, other, frame.ack)
+    ahead = _is_ahead(direction, frame.seq) and (frame.flags & ACK == 0 or _is_ahead(other, frame.ack))
+    if not ahead or connection.frames < YOUNG_FRAMES:
+        _go_to(shared, connection, direction, frame.seq)
+        if frame.flags & ACK:
+            _go_to(shared, connection, other, frame.ack)
     progress(shared, connection)
     return True
 
@@ -106,11 +109,17 @@ def _are_near(one: i64, two: i64) -> bool:
     return ahead < NEAR or ahead > SEQUENCE - NEAR
 
 
-def _go_to(shared: Shared, connection: Connection, direction: Direction, seq: i64) -> None:
-    """A direction goes on at this number. Ahead, the stretch between is missing; else it is unknown how much is."""
+def _is_ahead(direction: Direction, seq: i64) -> bool:
+    """Whether a direction may have got there: what lies between is missing."""
     if direction.stream == modes.UNSEEN or is_within(direction, seq, True):
-        return
-    ahead = direction.offset_of(seq) - direction.newest
-    if not 0 <= ahead <= BELIEVABLE:
+        return True
+    return 0 <= direction.offset_of(seq) - direction.newest <= BELIEVABLE
+
+
+def _go_to(shared: Shared, connection: Connection, direction: Direction, seq: i64) -> None:
+    """A direction goes on at this number, and it is unknown how much is missing: it may be of another connection of
+    these endpoints, as is likely where one side cannot have got there, or as the connection begins.
+    """
+    if direction.stream != modes.UNSEEN and not is_within(direction, seq, True):
         close_holes(shared, connection, direction, shared.frame.ts_ns)
         begin_run(connection, direction, seq, shared.frame.ts_ns)

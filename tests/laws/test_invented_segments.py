@@ -8,6 +8,8 @@ what a loss looks like; it is taken back later, and the message in flight may be
 Nor the message behind an overwritten one: its size may be what was overwritten, and hide what follows.
 """
 
+from dataclasses import replace
+
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -112,3 +114,28 @@ def test_an_acknowledgement_or_a_fin_ahead_makes_no_gap(place, from_client, ahea
     (found,) = facts(results).values()
     assert found.unseen_request_bytes + found.unseen_response_bytes == 0
     assert set(answered(results)) == set(range(EXCHANGES))
+
+
+@examples(200, deep=4000)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(2 * NEAR, 2**32 - 2 * NEAR),
+    st.integers(2 * NEAR, 2**32 - 2 * NEAR),
+    st.data(),
+)
+def test_late_segments_of_the_connection_before_make_no_stretch_that_is_missing(seq, client_ahead, server_ahead, data):
+    """Its ports are used again, and up to eight segments around that come in any order: what is lost is as long as the
+    segments that came too late, however far the numbers of both are from each other.
+    """
+    before = Talk(client_seq=seq, server_seq=seq ^ 0x5555_5555).open()
+    after = Talk(client_seq=seq + client_ahead, server_seq=before.server_seq + server_ahead).open()
+    for number in range(6):
+        for said, first in ((before, 0), (after, 100)):
+            said.request(request(FETCH, 12, first + number, bytes(40))).response(response(first + number, bytes(40)))
+    mixed = data.draw(st.permutations([*before.close().segments[-4:], *after.segments[:4]]))
+    frames = [*before.segments[:-4], *mixed, *after.segments[4:]]
+    follower = Follower()
+    results = [follower.receive(segments([replace(one, ts_ns=MS * at) for at, one in enumerate(frames, 1)]))]
+    results.append(follower.drain())
+    assert {*range(1, 5), *range(102, 106)} <= {*answered(results)}
+    assert sum(one.unseen_request_bytes + one.unseen_response_bytes for one in facts(results).values()) < 1000
