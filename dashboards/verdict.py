@@ -274,13 +274,20 @@ def besides(result: Verdict) -> Iterator[tuple[str, str]]:
     for code, label in LINES.items():
         if found := without_card(result, code):
             yield label, found
-    for measure in ("clock_steps", CLOCKS_UNKNOWN):
-        for line in result.coverage.parts(measure):
-            yield "clock", line
+    for line in (*result.coverage.parts("clock_steps"), *unknown_clocks(result.coverage)):
+        yield "clock", line
     for line in result.coverage.parts(AWAY):
         yield "away", line
     if behind := result.coverage.parts("connections_behind_key_updates"):
         yield "joined", joined(behind)
+
+
+def unknown_clocks(coverage: Coverage) -> Iterator[str]:
+    """One line, however many files have such a clock, and what that takes from the findings."""
+    every = [*coverage.parts(CLOCKS_UNKNOWN)]
+    if every:
+        others = f", nor of {plural(len(every) - 1, 'other file')}" if every[1:] else ""
+        yield f"{every[0]}{others}; findings that rest on files of several clocks have to hold a minute apart"
 
 
 def not_read(coverage: Coverage) -> list[str]:

@@ -36,7 +36,7 @@ AGREE = 0.9
 """So many of them are as far apart as most: a segment may be sent again on one way alone."""
 MOST_TRAFFIC = 0.5
 """Hosts whose segments are in both are ends of so much of one capture: others may send theirs again, past the other."""
-MOST_CAPTURES, MOST_FILES = 16, 16
+MOST_CAPTURES, MOST_FILES = 64, 16
 """So many captures are compared, by so many files of each."""
 TOGETHER_NS = 10_000_000_000
 """Captures that begin and end so near to one another, by the clock of each, were begun and ended by one hand."""
@@ -189,7 +189,8 @@ def _captures(files: Iterable[Dated], clocks: Mapping[Path, Clock]) -> Iterator[
         own = [*group]
         begins = [0]
         for at, (before, after) in enumerate(pairwise(own), 1):
-            is_next = before.newest_ns <= after.first_ns <= before.newest_ns + LONG_NS
+            behind_ns = after.first_ns - before.newest_ns  # packets of several queues may be out of order
+            is_next = -STEP_NS < behind_ns <= LONG_NS
             if not is_next and after.path not in clocks:
                 begins.append(at)
         yield from (own[begin:end] for begin, end in pairwise([*begins, len(own)]))

@@ -8,7 +8,8 @@ from rich.console import Console
 from tests.dashboards.results import ABOUT, FINDING, HOSTILE, RESULT, SIDE, TOPIC, changed, hostile, read
 from wirecheck.commands.screen import legible
 from wirecheck.dashboards import terminal, terminal_tables
-from wirecheck.dashboards.verdict import PLURALS, cut_messages
+from wirecheck.dashboards.verdict import PLURALS, cut_messages, unknown_clocks
+from wirecheck.story.marks import CLOCKS_UNKNOWN
 from wirecheck.story.seen import NotKept, Partition
 from wirecheck.story.verdict import Captured
 from wirecheck.wording import hex_id, ns_of
@@ -318,3 +319,12 @@ def test_bytes_that_tables_of_an_earlier_release_lack_are_not_shown_as_none_at_a
 def test_what_was_captured_of_cut_messages_is_beside_the_count_of_whole_ones(skipped, encrypted, text):
     measures = {"skipped_bytes": skipped} if skipped else {}
     assert cut_messages(replace(RESULT.coverage, measures=measures, encrypted_connections=encrypted)) == text
+
+
+@pytest.mark.parametrize(
+    ("files", "lines"),
+    [([], []), (["a.pcap: why"], ["a.pcap: why"]), (["a.pcap: why", "b.pcap: why"], ["a.pcap: why, nor of 1 other file"])],
+)
+def test_files_with_unknown_clocks_are_one_line_however_many(files, lines):
+    coverage = replace(RESULT.coverage, details={CLOCKS_UNKNOWN: dict.fromkeys(files, 1)})
+    assert [line.partition(";")[0] for line in unknown_clocks(coverage)] == lines

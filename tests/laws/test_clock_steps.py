@@ -294,3 +294,17 @@ def test_captures_that_were_begun_and_ended_together_lose_no_finding(capture, tm
     after = library.replay(*write_each(tmp_path, head, part_ns, parts, ["east.pcap", "west.pcap"]))
     assert said(after) == before
     assert "unknown_clocks" not in after.coverage.measures
+
+
+@pytest.mark.parametrize("name", ["trace_{:04d}.pcap", "{}.pcap"])
+def test_files_of_one_capture_that_overlap_by_a_packet_have_one_clock(capture, name, tmp_path):
+    """Twenty rotated files; queues of a network card put a packet into the file behind. With names of any kind."""
+    (head, part_ns, packets), before = capture
+    cuts = [len(packets) * number // 20 for number in range(21)]
+    parts = [packets[begin:end] for begin, end in pairwise(cuts)]
+    for earlier, later in pairwise(parts):
+        later.insert(0, earlier.pop(-2))
+    names = [name.format(number if "0" in name else chr(97 + number)) for number in range(20)]
+    after = library.replay(*write_each(tmp_path, head, part_ns, parts, names))
+    assert said(after) == before
+    assert "unknown_clocks" not in after.coverage.measures
