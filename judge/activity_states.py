@@ -176,8 +176,9 @@ def activities(
     found = [
         activity(api, by_api[api], outcomes[api], granted_by, settings, uncaptured=uncaptured) for api in sorted(by_api)
     ]
-    if may_split is not None and any(map(is_of_splits, found)) and may_split():
-        found = [replace(one, state=WORKING, streak=None) if is_of_splits(one) else one for one in found]
+    splits = {one.api for one in found if is_of_splits(one, outcomes)} if may_split is not None else ()
+    if may_split is not None and splits and may_split():
+        found = [replace(one, state=WORKING, streak=None) if one.api in splits else one for one in found]
     shown = {each.api for each in found if each.is_hurt}
     found = [each if each.is_hurt else taken_over(each, outcomes, shown, settings) for each in found]
     found = [replace(each, state=IN_PART) if reads_on(each, outcomes) else each for each in found]
@@ -188,8 +189,8 @@ def activities(
     ]
 
 
-def is_of_splits(one: Activity) -> bool:
-    return one.state == IN_PART and one.streak is not None and is_split(one.api, one.streak.errors)
+def is_of_splits(one: Activity, outcomes: Mapping[str, Outcomes]) -> bool:
+    return one.state == IN_PART and one.streak is not None and is_split(one.api, one.streak, outcomes[one.api])
 
 
 def reads_on(one: Activity, outcomes: Mapping[str, Outcomes]) -> bool:

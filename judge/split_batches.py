@@ -1,18 +1,21 @@
 """Producers that split a batch which is larger than its topic takes, and send its records again (KIP-126).
 
-Rule: as long as some of its writes are granted, MESSAGE_TOO_LARGE says nothing against such a producer; nor against one
-that may be one, as the beginning of its connections was not captured, where it states its library. A record that is too
-large by itself is rejected alike, and is not seen.
+Rule: as long as its smaller writes are granted, MESSAGE_TOO_LARGE says nothing against such a producer; nor against one
+that may be one, as the beginning of its connections was not captured, where it states its library. Each batch that is
+split ends in two that are granted, or more: who is rejected far more often splits into what is as large. A record that
+is too large by itself is rejected alike, and is not seen.
 """
-
-from collections.abc import Iterable
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.claims.claim import Subject
+from wirecheck.judge.claims.outcomes import SUCCESS, Outcomes
+from wirecheck.judge.streaks import Streak
 
 LIBRARIES = frozenset({"apache-kafka-java", "kafka-python"})
 """By their names in ApiVersions. Others lose the records of the batch."""
-PRODUCE, MESSAGE_TOO_LARGE = "Produce", 10
+PRODUCE, MESSAGE_TOO_LARGE, OUT_OF_ORDER_SEQUENCE = "Produce", 10, 45
+REJECTED_FOR_ONE = 2
+"""So many rejections for each write that is granted are still those of splits: ends of the time may cut some off."""
 
 
 def may_split(client: Subject, context: CheckContext) -> bool:
@@ -23,6 +26,13 @@ def may_split(client: Subject, context: CheckContext) -> bool:
     return any(one["host"] == client[2] for endpoint in wrote_to for one in claims("midway", "link", endpoint))
 
 
-def is_split(api: str, errors: Iterable[int]) -> bool:
-    """Whether errors among successes are those of batches that were too large."""
-    return api == PRODUCE and {*errors} == {MESSAGE_TOO_LARGE}
+def is_split(api: str, part: Streak, outcomes: Outcomes) -> bool:
+    """Whether errors among successes are those of batches that were too large, and of what an idempotent producer had
+    sent behind them.
+    """
+    errors = {*part.errors}
+    if api != PRODUCE or MESSAGE_TOO_LARGE not in errors or not errors <= {MESSAGE_TOO_LARGE, OUT_OF_ORDER_SEQUENCE}:
+        return False
+    every = outcomes.runs({SUCCESS})
+    granted = sum(run.count for run in every if run.last_ns >= part.first_ns and run.first_ns <= part.last_ns)
+    return part.count <= REJECTED_FOR_ONE * granted

@@ -733,7 +733,7 @@ def worst(claim: Claim, context: CheckContext) -> tuple[str, Streak] | None:
         return None
     settings = context.settings
     part = refused_in_part(outcomes, bad, settings, STEP_OF.get(claim["api"], ""))
-    if part is not None and not (is_split(claim["api"], part.errors) and may_split(client_of(claim), context)):
+    if part is not None and not (is_split(claim["api"], part, outcomes) and may_split(client_of(claim), context)):
         return HURT, part
     never = not claim.succeeded and most.count >= settings.never_answers and most.seconds >= settings.never_s
     return (HURT if never or most.seconds >= settings.client_grace_s else BRIEFLY), most

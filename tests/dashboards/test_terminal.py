@@ -323,7 +323,11 @@ def test_what_was_captured_of_cut_messages_is_beside_the_count_of_whole_ones(ski
 
 @pytest.mark.parametrize(
     ("files", "lines"),
-    [([], []), (["a.pcap: why"], ["a.pcap: why"]), (["a.pcap: why", "b.pcap: why"], ["a.pcap: why, nor of 1 other file"])],
+    [
+        ([], []),
+        (["a.pcap: why"], ["a.pcap: why"]),
+        (["a.pcap: why", "b.pcap: why"], ["a.pcap: why, nor of 1 other file"]),
+    ],
 )
 def test_files_with_unknown_clocks_are_one_line_however_many(files, lines):
     coverage = replace(RESULT.coverage, details={CLOCKS_UNKNOWN: dict.fromkeys(files, 1)})

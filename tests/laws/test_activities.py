@@ -449,10 +449,17 @@ def test_a_static_member_that_is_fenced_and_asks_on_is_hurt_whoever_works_beside
     library=st.sampled_from(["apache-kafka-java", "kafka-python", "sarama", "kgo", "", "not captured"]),
     every=st.integers(1, 4),
     granted=st.integers(0, 3),
+    rejected=st.sampled_from([1, 1, 8]),
+    behind=st.booleans(),
     by_id=st.booleans(),
 )
-def test_who_splits_what_is_too_large_is_hurt_only_if_nothing_is_granted(library, every, granted, by_id):
-    """Producers of some libraries send the records of a batch that was too large again, in smaller ones (KIP-126)."""
+def test_who_splits_what_is_too_large_is_hurt_only_if_little_is_granted(
+    library, every, granted, rejected, behind, by_id
+):
+    """Producers of some libraries send the records of a batch that was too large again, in smaller ones (KIP-126). One
+    that is rejected far more often makes no smaller ones. An idempotent one has what it had sent `behind` rejected.
+    """
+    assume(granted != 1 or not behind)
     lab, known = Lab(), library != "not captured"
     lab.metadata(0, [("songs", ID_1)])
     talk = lab.talk(B1, "app", "10.0.0.7", **({} if known else {"from_start": False}))
@@ -461,13 +468,14 @@ def test_who_splits_what_is_too_large_is_hurt_only_if_nothing_is_granted(library
     lab.metadata(1, [("songs", ID_1)], talk=talk)
     topic = {"topicId": ID_1} if by_id else {"name": "songs"}
     for at in range(2, 122, every):
-        for turn in range(1 + granted):
+        for turn in range(-rejected - behind, granted):
             asked = {"acks": -1, "topicData": [{**topic, "partitionData": [{"index": 0}]}]}
-            row = {"index": 0, "errorCode": 0 if turn else 10}
+            row = {"index": 0, "errorCode": 0 if turn >= 0 else 45 if behind and turn == -1 else 10}
             answer = {"responses": [{**topic, "partitionResponses": [row]}]}
             talk.ask(at + 0.01 * turn, "Produce", 13 if by_id else 9, asked, answer)
     lab.until = 130
     splits = library in {"apache-kafka-java", "kafka-python", "not captured"}
+    splits &= rejected == 1
     expected = "stalled" if not granted else "working" if splits else "in part"
     hurt = {row["client_id"] for row in lab.judge()["harms"].values() if row["level"] == "hurt"}
     assert (states(lab)["app", "10.0.0.7", "Produce"], hurt) == (expected, set() if expected == "working" else {"app"})
