@@ -453,6 +453,9 @@ def test_a_static_member_that_is_fenced_and_asks_on_is_hurt_whoever_works_beside
     behind=st.booleans(),
     by_id=st.booleans(),
 )
+@example(library="apache-kafka-java", every=1, granted=2, rejected=1, behind=True, by_id=False)
+@example(library="apache-kafka-java", every=1, granted=1, rejected=8, behind=False, by_id=False)
+@example(library="sarama", every=1, granted=1, rejected=1, behind=False, by_id=False)
 def test_who_splits_what_is_too_large_is_hurt_only_if_little_is_granted(
     library, every, granted, rejected, behind, by_id
 ):
