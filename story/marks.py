@@ -147,15 +147,19 @@ def only_rejected(
             continue
         work = [one for one in every if one.api not in NO_WORK]
         furthest = work or [one for one in every if one.step != GREETING]
-        undecided = any(
-            one.granted or one.in_flight or one.unknown * UNKNOWN_ONE_IN > one.rejected + one.closed for one in work
-        )
+        undecided = any(one.granted or one.in_flight or is_unknown(one) for one in work)
         if undecided or any(one.state == NOT_CAPTURED for one in every):
             continue
         brief = may_have_worked(every)
         certain = (one for one in furthest if one.state == STALLED or not (brief or only_looked(one, gone)))
         if rejected := [one for one in certain if not one.granted and is_rejected(one)]:
             yield key, max(rejected, key=lambda one: (one.state == STALLED, one.last_ns, one.api))
+
+
+def is_unknown(one: Activity) -> bool:
+    """Whether a request may have been granted: the last one, or one of few."""
+    may_be_last = one.state == STALLED and one.until_ns is not None
+    return one.unknown > 0 and (may_be_last or one.unknown * UNKNOWN_ONE_IN > one.rejected + one.closed)
 
 
 def is_rejected(one: Activity) -> bool:

@@ -284,7 +284,7 @@ class Activity(Lasting):
     since_ns: int | None
     """When the first request or response was seen that makes the state; None for working and not captured."""
     until_ns: int | None
-    """When the last one was seen, if a later request was granted; else None."""
+    """When the last one was seen, if a later request was granted or may have been; else None."""
     requests: int
     """Requests, each counted once: the sum of the following, without `late`."""
     granted: int

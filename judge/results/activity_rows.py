@@ -13,6 +13,7 @@ from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.outcomes import CLOSED, GIVEN_UP, IN_FLIGHT, LATE, OPEN, UNASKED, UNREADABLE, UNSEEN
 from wirecheck.judge.results.result_table import ResultRow
 from wirecheck.judge.split_batches import may_split
+from wirecheck.judge.streaks import Streak
 from wirecheck.judge.topology.clusters import Group
 
 
@@ -53,7 +54,7 @@ def row(one: Activity, key: str, cluster: str | None) -> ResultRow:
         step=one.step,
         state=one.state,
         since=streak.first_ns if streak else None,
-        until=streak.last_ns if streak and streak.ended else None,
+        until=streak.last_ns if streak and (streak.ended or may_have_ended(streak, one)) else None,
         requests=one.counts.total(),
         granted=one.granted - one.count(UNASKED),
         late=one.count(LATE),
@@ -67,3 +68,8 @@ def row(one: Activity, key: str, cluster: str | None) -> ResultRow:
         first_seen=min(claim.first.ts_ns for claim in one.claims),
         last_seen=max(claim.last.ts_ns for claim in one.claims),
     )
+
+
+def may_have_ended(streak: Streak, one: Activity) -> bool:
+    """Whether a later request was perhaps granted: who asks until it is, and leaves, asks no more after that."""
+    return any(run.last_ns > streak.last_ns for run in one.outcomes.runs({OPEN, UNSEEN, UNREADABLE}))

@@ -4,6 +4,7 @@ from itertools import pairwise
 from random import Random
 
 import numpy as np
+import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
@@ -660,3 +661,18 @@ def test_who_closes_before_each_answer_gets_nothing(times, every, answered, api)
     long = times >= 5 and (times - 1) * every >= 30 and not 0 < answered < times
     assert (row["in_flight"], row["unknown"]) == ((0, times) if long else (times, 0))
     assert row["state"] == ("not captured" if long and answered else "working")
+
+
+@pytest.mark.parametrize(("lost", "may_be_over"), [(46, True), (20, False)])
+def test_a_last_request_without_a_captured_response_may_have_been_granted(lost, may_be_over):
+    """Who asks until it is granted asks no more after that."""
+    lab = Lab()
+    talk = lab.metadata(0, talk=lab.talk(B1, "app", "10.0.0.7"))
+    for at in range(47):
+        unseen = (
+            {"outcome": RESPONSE_UNSEEN} if at == lost else {"response": {"topics": [{"name": "t", "errorCode": 38}]}}
+        )
+        talk.ask(1 + at * 5, "CreateTopics", 7, {"topics": [{"name": "t"}]}, **unseen)
+    lab.until = 300
+    (row,) = (row for row in lab.judge()["activities"].values() if row["api"] == "CreateTopics")
+    assert (row["state"], row["until"] is not None) == ("stalled", may_be_over)

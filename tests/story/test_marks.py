@@ -308,6 +308,18 @@ def test_one_lost_response_of_many_rejections_does_not_hide_that_no_work_was_gra
     assert left.work == ClientState("left", 12, how)
 
 
+@pytest.mark.parametrize(("until_ns", "state"), [(None, "failing"), (8, "left")])
+def test_who_asks_until_it_is_granted_leaves_and_does_not_fail(until_ns, state):
+    """Whether its last request was granted is not known."""
+    app = replace(result("working").clients[0], address="127.0.0.1", closed_ns=12, closed_by="client")
+    asked = replace(
+        activity("CreateTopics", "administration", 0, 47),
+        **{"errors": ("INVALID_REPLICATION_FACTOR",), "unknown": 1, "state": "stalled", "until_ns": until_ns},
+    )
+    (left,) = with_states((app,), (activity("Metadata", "metadata", 1, 0), asked), (), ())
+    assert left.work.state == state
+
+
 def test_who_wrote_and_left_was_granted_work():
     (app,) = result("working").clients
     app = replace(app, address="127.0.0.1", closed_ns=12, closed_by="client")
