@@ -314,7 +314,10 @@ def test_who_asks_until_it_is_granted_leaves_and_does_not_fail(until_ns, state):
     app = replace(result("working").clients[0], address="127.0.0.1", closed_ns=12, closed_by="client")
     asked = replace(
         activity("CreateTopics", "administration", 0, 47),
-        **{"errors": ("INVALID_REPLICATION_FACTOR",), "unknown": 1, "state": "stalled", "until_ns": until_ns},
+        errors=("INVALID_REPLICATION_FACTOR",),
+        unknown=1,
+        state="stalled",
+        until_ns=until_ns,
     )
     (left,) = with_states((app,), (activity("Metadata", "metadata", 1, 0), asked), (), ())
     assert left.work.state == state
