@@ -1,9 +1,9 @@
 """Producers that split a batch which is larger than its topic takes, and send its records again (KIP-126).
 
 Rule: as long as its smaller writes are granted, MESSAGE_TOO_LARGE says nothing against such a producer; nor against one
-that may be one, as the beginning of its connections was not captured, where it states its library. Each batch that is
-split ends in two that are granted, or more: who is rejected far more often splits into what is as large. A record that
-is too large by itself is rejected alike, and is not seen.
+that may be one, as its library is not known and a part of its connections was not captured: their beginning states it.
+Each batch that is split ends in two that are granted, or more: who is rejected far more often splits into what is as
+large. A record that is too large by itself is rejected alike, and is not seen.
 """
 
 from wirecheck.judge.check_context import CheckContext
@@ -23,7 +23,8 @@ def may_split(client: Subject, context: CheckContext) -> bool:
     if names := {claim["name"] for claim in claims("software", *client)}:
         return not LIBRARIES.isdisjoint(names)
     wrote_to = {claim["endpoint"] for claim in claims("activity", *client) if claim["api"] == PRODUCE}
-    return any(one["host"] == client[2] for endpoint in wrote_to for one in claims("midway", "link", endpoint))
+    lacking = (one for at in wrote_to for kind in ("midway", "missing") for one in claims(kind, "link", at))
+    return any(one["host"] == client[2] for one in lacking)
 
 
 def is_split(api: str, part: Streak, outcomes: Outcomes) -> bool:

@@ -17,6 +17,7 @@ from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, PENDING, RES
 from wirecheck.decode.connection.framing.recognise import hash_of_client
 from wirecheck.decode.message import decode
 from wirecheck.decode.request_waits import given_up
+from wirecheck.decode.wire import REQUEST
 from wirecheck.judge.activity_states import UNSEEN_ONE_IN
 from wirecheck.judge.claims.extract.extraction import claims
 from wirecheck.judge.revisions.judge import Judge
@@ -447,7 +448,7 @@ def test_a_static_member_that_is_fenced_and_asks_on_is_hurt_whoever_works_beside
 
 @FEW
 @given(
-    library=st.sampled_from(["apache-kafka-java", "kafka-python", "sarama", "kgo", "", "not captured"]),
+    library=st.sampled_from(["apache-kafka-java", "kafka-python", "sarama", "kgo", "", "not captured", "lost"]),
     every=st.integers(1, 4),
     granted=st.integers(0, 3),
     rejected=st.sampled_from([1, 1, 8]),
@@ -456,6 +457,7 @@ def test_a_static_member_that_is_fenced_and_asks_on_is_hurt_whoever_works_beside
 )
 @example(library="apache-kafka-java", every=1, granted=2, rejected=1, behind=True, by_id=False)
 @example(library="apache-kafka-java", every=1, granted=1, rejected=8, behind=False, by_id=False)
+@example(library="lost", every=1, granted=2, rejected=1, behind=False, by_id=False)
 @example(library="sarama", every=1, granted=1, rejected=1, behind=False, by_id=False)
 def test_who_splits_what_is_too_large_is_hurt_only_if_little_is_granted(
     library, every, granted, rejected, behind, by_id
@@ -464,9 +466,10 @@ def test_who_splits_what_is_too_large_is_hurt_only_if_little_is_granted(
     that is rejected far more often makes no smaller ones. An idempotent one has what it had sent `behind` rejected.
     """
     assume(granted != 1 or not behind)
-    lab, known = Lab(), library != "not captured"
+    lab, known = Lab(), library not in {"not captured", "lost"}
     lab.metadata(0, [("songs", ID_1)])
-    talk = lab.talk(B1, "app", "10.0.0.7", **({} if known else {"from_start": False}))
+    lacking = {"not captured": {"from_start": False}, "lost": {"gaps": (lacks(ns(1), REQUEST, 60),)}}
+    talk = lab.talk(B1, "app", "10.0.0.7", **lacking.get(library, {}))
     if library and known:
         talk.ask(1, "ApiVersions", 3, {"clientSoftwareName": library, "clientSoftwareVersion": "1.0"}, {})
     lab.metadata(1, [("songs", ID_1)], talk=talk)
@@ -478,7 +481,7 @@ def test_who_splits_what_is_too_large_is_hurt_only_if_little_is_granted(
             answer = {"responses": [{**topic, "partitionResponses": [row]}]}
             talk.ask(at + 0.01 * turn, "Produce", 13 if by_id else 9, asked, answer)
     lab.until = 130
-    splits = library in {"apache-kafka-java", "kafka-python", "not captured"}
+    splits = library in {"apache-kafka-java", "kafka-python", "not captured", "lost"}
     splits &= rejected == 1
     expected = "stalled" if not granted else "working" if splits else "in part"
     hurt = {row["client_id"] for row in lab.judge()["harms"].values() if row["level"] == "hurt"}
