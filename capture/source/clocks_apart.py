@@ -37,7 +37,8 @@ AGREE = 0.9
 MOST_TRAFFIC = 0.5
 """Hosts whose segments are in both are ends of so much of one capture: others may send theirs again, past the other."""
 MOST_CAPTURES, MOST_FILES = 64, 16
-"""So many captures are compared, by so many files of each."""
+"""So many captures are compared, by so many files of each; of large ones 16."""
+MANY_CAPTURES, MANY_BYTES = 16, 1 << 30
 TOGETHER_NS = 10_000_000_000
 """Captures that begin and end so near to one another, by the clock of each, were begun and ended by one hand."""
 MINUTE_NS = 60_000_000_000
@@ -92,7 +93,7 @@ class Compared(NamedTuple):
 def clocks_apart(files: Iterable[Dated], clocks: Mapping[Path, Clock]) -> Compared:
     """How the clocks of these files differ. `clocks`: of files that are not dated by their own time."""
     every = [*_captures((one for one in files if one.newest_ns), clocks)]
-    captures = every[:MOST_CAPTURES]
+    captures = [*_compared(every)]
     if len(captures) < 2:
         return Compared({}, {})
     seen = [_seen(capture, clocks) for capture in captures]
@@ -194,6 +195,22 @@ def _captures(files: Iterable[Dated], clocks: Mapping[Path, Clock]) -> Iterator[
             if not is_next and after.path not in clocks:
                 begins.append(at)
         yield from (own[begin:end] for begin, end in pairwise([*begins, len(own)]))
+
+
+def _compared(captures: Sequence[Sequence[Dated]]) -> Iterator[Sequence[Dated]]:
+    read_bytes = 0
+    for number, capture in enumerate(captures[:MOST_CAPTURES]):
+        read_bytes += sum(_size(one.path) for one in capture[:MOST_FILES])
+        if number >= MANY_CAPTURES and read_bytes > MANY_BYTES:
+            return
+        yield capture
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def _seen(capture: Sequence[Dated], clocks: Mapping[Path, Clock]) -> SeenOnce:
