@@ -299,7 +299,7 @@ def turned_away_at_last(subject: Subject, group: Group, context: CheckContext) -
         return
     end = last_close(subject, group, context)
     neighbours = (one for one in context.ledger.subjects("client") if one[2] == host and one != subject)
-    if any(neighbours) or (end is not None and end.by == "client"):
+    if any(neighbours) or (end is not None and end.by == "client") or goes_on_in_tls(host, served_ns, context):
         return
     addresses = sorted(known)
     words = {
@@ -310,6 +310,14 @@ def turned_away_at_last(subject: Subject, group: Group, context: CheckContext) -
         "lacks": f": {and_list(addresses[:MOST_ADDRESSES])} refuse connections",
     }
     yield resting_on(found, client_id, host, client_ids=(found[0]["client_id"],), first_ns=served_ns, words=words)
+
+
+def goes_on_in_tls(host: str, since_ns: int, context: CheckContext) -> bool:
+    """Whether a host has a connection over TLS since then, at any address: its client may be the one, at a listener that
+    took the place of the one that it had.
+    """
+    links = (context.ledger.claims("encrypted", *link) for link in context.ledger.subjects("link"))
+    return any(one["host"] == host and one.last.ts_ns > since_ns for claims in links for one in claims)
 
 
 def is_long_outage(runs: Collection[Run], context: CheckContext) -> bool:

@@ -1193,6 +1193,12 @@ def cli008_near_miss__it_left_before_its_host_was_refused(lab):
     loses_all_brokers(lab, closed_by="client-fin")
 
 
+def cli008_cannot_know__whether_it_goes_on_over_tls(lab):
+    """Its brokers closed the listener without TLS; it is served at the other port, or another client of its host."""
+    loses_all_brokers(lab, refused=range(22, 100, 10))
+    lab.talk("10.0.0.1:9093", None, "10.0.0.7", protocol="tls", payload_bytes=900, close_ns=0).last_packet = 195
+
+
 def cli008_cannot_know__which_client_of_a_host_is_refused(lab):
     loses_all_brokers(lab, neighbour=True)
 
