@@ -313,7 +313,7 @@ def turned_away_at_last(subject: Subject, group: Group, context: CheckContext) -
 
 
 def goes_on_in_tls(host: str, since_ns: int, context: CheckContext) -> bool:
-    """Whether a host has a connection over TLS since then, at any address: its client may be the one, at a listener that
+    """Whether a host has a connection over TLS since then, at any address: it may be that client's, at a listener that
     took the place of the one that it had.
     """
     links = (context.ledger.claims("encrypted", *link) for link in context.ledger.subjects("link"))
