@@ -671,13 +671,12 @@ def answered_as_before(topic: Topic, answers: list[Claim], context: CheckContext
 
 def denied_by_some(topic: Topic, history: History, answers: list[Claim], context: CheckContext) -> Iterator[Evidence]:
     """Brokers that deny a topic while others answer its ID."""
-    deaf = list(ignorant(topic, history, context))
-    denying = {claim["endpoint"] for claim in deaf}
-    affirming = [claim for claim in answers if claim["topic_id"] == history.topic_id]
-    naming = [claim for claim in affirming if claim["endpoint"] not in denying]
-    if deaf and naming:
+    if deaf := list(ignorant(topic, history, context)):
+        denying = {claim["endpoint"] for claim in deaf}
+        affirming = [claim for claim in answers if claim["topic_id"] == history.topic_id]
         words = {"one": "no such topic", "other": history.topic_id} | settled(deaf, affirming)
-        yield disagreement(topic, (deaf, naming), words, context)
+        if naming := [claim for claim in affirming if claim["endpoint"] not in denying]:
+            yield disagreement(topic, (deaf, naming), words, context)
 
 
 SETTLED = 2

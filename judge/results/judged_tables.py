@@ -143,7 +143,7 @@ ACTIVITIES = ResultTable(
     "What came of each client's requests, and whether it gets its work done. One row per client and API.",
     columns("activities"),
     rows={"client": "activity_rows.activities_of_client"},
-    reads={"client": "client:activity! client:entry client:software link:midway link:missing"},
+    reads={"client": "client:activity! client:client client:entry client:software link:midway link:missing"},
     order_by=("cluster", "client_id", "address", "api"),
     news=itemgetter("state", "errors"),
 )

@@ -18,6 +18,7 @@ from wirecheck.judge.claims.reduce import Column, Ints, Rows, spelled
 from wirecheck.judge.claims.response_outcomes import GRANTED
 
 PRODUCE, METADATA = 0, 3
+MESSAGE_TOO_LARGE = 10
 SOON_NS = 60_000_000_000
 """Closed later than this after a request has nothing to do with it; the check's own limit is a setting."""
 
@@ -58,11 +59,14 @@ def throttled(batch: Batch) -> Iterator[Rows]:
 
 EPOCH_END_NS = 1 << 62
 """Times are subtracted from it where the earliest one is to be the peak."""
+LARGEST_BYTES = 1 << 31
+"""Sizes are subtracted from it where the least one is to be the peak."""
 
 
 def peaks(batch: Batch, requests: Ints) -> dict[str, Ints]:
     """Whether the server granted the client anything, and when first; whether that was a request that only brokers and
-    controllers send; when it last got metadata; when it wrote last, and how long it lets a broker take for that.
+    controllers send; when it last got metadata; when it wrote last, and how long it lets a broker take for that; the
+    largest batch that was granted, and the least that was too large.
     """
     granted, ts_ns = succeeded(batch)[requests], batch.exchanges.ts_ns[requests]
     keys = batch.decoded.messages.key[requests]
@@ -78,7 +82,23 @@ def peaks(batch: Batch, requests: Ints) -> dict[str, Ints]:
         wrote = keys == PRODUCE
         found["wrote"] = np.where(wrote, ts_ns, 0)
         found["timeout_ms"] = value_per(requests, header.table, "timeout_ms", absent=-1)
+        size_bytes, too_large = batches_of_writes(batch)
+        found["largest_bytes"] = np.where(granted & ~too_large[requests], size_bytes[requests], 0)
+        found["too_large"] = np.where(too_large & (size_bytes > 0), LARGEST_BYTES - size_bytes, 0)[requests]
     return found
+
+
+def batches_of_writes(batch: Batch) -> tuple[Ints, Bools]:
+    """Per message the size of the largest batch that it writes, as it is on the wire, and whether one of its batches
+    was too large.
+    """
+    size_bytes, too_large = np.zeros(len(batch.decoded), np.int64), np.zeros(len(batch.decoded), np.bool_)
+    if written := batch.lines("Produce", "request", "topic_data.partition_data"):
+        np.maximum.at(size_bytes, written.message, written.size("records"))
+    if answers := batch.lines("Produce", "response", "responses.partition_responses"):
+        request = batch.partner(answers.message[answers["error_code"] == MESSAGE_TOO_LARGE], REQUEST)
+        too_large[request[request >= 0]] = True
+    return size_bytes, too_large
 
 
 def succeeded(batch: Batch) -> Bools:
