@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 Samples = dict[Labels, float]
 COUNTED = ("findings", "topics", "clients", "activities")
 """Tables whose rows are counted."""
+SHOWN = (*COUNTED, "harms", "lags", "totals")
+"""Tables that a page is made of, `Page.take`: after a restart they are read back."""
 SLOW_S = 60.0
 """A batch that runs for so long is said, and again when it has run twice as long."""
 HANGS_S = 900

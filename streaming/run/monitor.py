@@ -30,7 +30,7 @@ from wirecheck.streaming.checkpoint import CheckpointRefused
 from wirecheck.streaming.run.arrivals import Arrivals
 from wirecheck.streaming.run.failure import BUSY_S, PAUSES_S, batch_files, in_one_line, too_busy, worker_died
 from wirecheck.streaming.run.feed import Feed, opened
-from wirecheck.streaming.run.metrics_page import SLOW_S, Page, Query
+from wirecheck.streaming.run.metrics_page import SHOWN, SLOW_S, Page, Query
 from wirecheck.streaming.run.plan import MonitorError, Plan, Say
 from wirecheck.streaming.run.resources import (
     metrics_place,
@@ -77,8 +77,6 @@ STEPS = ("judge", "follow")
 OF_SPARK = (PySparkException, SparkDidNotStart, Py4JError, ConnectionError)
 """How its failures come; the last two where its Java stops or has gone."""
 MOST_SUGGESTED = 1000
-SHOWN = ("findings", "harms", "topics", "clients", "totals")
-"""Tables the metrics are made of."""
 
 
 def run(
@@ -251,11 +249,14 @@ def need_frames(frames: str) -> Iterator[None]:
 
 def restore(page: Page, plan: Plan, run: str) -> None:
     """What earlier starts have written: from the tables, as a reader finds them."""
-    if checkpoint.committed(plan.checkpoint) < 0:
-        return
+    if checkpoint.committed(plan.checkpoint) >= 0:
+        read_back(page, plan.out, run)
+
+
+def read_back(page: Page, out: str, run: str) -> None:
     for table in SHOWN:
         held = LatestRows()
-        for part in result_folder.read(plan.out, table, run, open_rows.COLUMNS.get(table)):
+        for part in result_folder.read(out, table, run, open_rows.COLUMNS.get(table)):
             held.add(table, part)
         page.take(held.tables())
 

@@ -18,7 +18,7 @@ from wirecheck.streaming import checkpoint
 from wirecheck.streaming.checkpoint import BatchFiles, Position
 from wirecheck.streaming.run import monitor, resources
 from wirecheck.streaming.run.arrivals import OnDisk
-from wirecheck.streaming.run.metrics_page import Page
+from wirecheck.streaming.run.metrics_page import SHOWN, Page
 from wirecheck.streaming.run.monitor import MonitorError, Plan, Watch, prepared, run, supervise
 from wirecheck.streaming.run.resources import stop_signals
 from wirecheck.streaming.spark.session import SparkDidNotStart
@@ -273,7 +273,7 @@ def test_a_start_costs_what_is_new_and_what_stands_not_what_was(plan, tmp_path, 
     assert small["listed"] == 1
     assert small["file"] == 3  # the two that wait, and the first of the agent's
     assert small["rows"] == 3  # two of clients, one of totals
-    assert small["numbers"] == len(monitor.SHOWN)
+    assert small["numbers"] == len(SHOWN)
 
 
 @pytest.mark.parametrize("which", ["out", "checkpoint"])
