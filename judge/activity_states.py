@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import NamedTuple
 
 from wirecheck.judge.claims.claim import Claim
@@ -84,6 +85,7 @@ STEP_OF = {api: step for step, apis in STEPS.items() for api in apis}
 WORK = frozenset(api for step in ("reads", "writes", "commits") for api in STEPS[step])
 UNKNOWN = frozenset({OPEN, UNSEEN, UNREADABLE, STEP, IN_FLIGHT})
 """Outcomes that say nothing."""
+STATE = attrgetter("state")
 
 
 @dataclass(frozen=True)
@@ -176,9 +178,10 @@ def activities(
     found = [
         activity(api, by_api[api], outcomes[api], granted_by, settings, uncaptured=uncaptured) for api in sorted(by_api)
     ]
-    splits = {one.api for one in found if is_of_splits(one, outcomes)} if may_split is not None else ()
-    if may_split is not None and splits and may_split():
-        found = [replace(one, state=WORKING, streak=None) if one.api in splits else one for one in found]
+    if may_split is not None and IN_PART in map(STATE, found):
+        splits = {one.api for one in found if is_of_splits(one, outcomes)}
+        if splits and may_split():
+            found = [replace(one, state=WORKING, streak=None) if one.api in splits else one for one in found]
     shown = {each.api for each in found if each.is_hurt}
     found = [each if each.is_hurt else taken_over(each, outcomes, shown, settings) for each in found]
     found = [replace(each, state=IN_PART) if reads_on(each, outcomes) else each for each in found]
