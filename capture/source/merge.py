@@ -23,7 +23,7 @@ from wirecheck.capture.source.pcap import SMALL_STEP_NS, STEP_NS, Batch, Capture
 from wirecheck.capture.source.rows import BATCH_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -76,8 +76,7 @@ def inputs_in_order(paths: Sequence[Path]) -> tuple[list[Input], list[InputError
         except InputError as error:
             errors.append(error)
     for path, look in looks.items():
-        others = [(one.first_ns, one.newest_ns) for other, one in looks.items() if other != path and one.newest_ns]
-        found += (parts := [*_parts(path, look, others)])
+        found += (parts := [*_parts(path, look, looks)])
         if len(parts) == 1 and look.pipe is None and look.first_ns:
             files.append(Dated(path, look.first_ns, look.newest_ns))
     clocks = clocks_of(files)
@@ -90,12 +89,13 @@ def inputs_in_order(paths: Sequence[Path]) -> tuple[list[Input], list[InputError
     return [replace(one, rank=rank) for rank, one in enumerate(found)], errors
 
 
-def _parts(path: Path, look: Look, others: Sequence[tuple[int, int]]) -> Iterator[Input]:
+def _parts(path: Path, look: Look, looks: Mapping[Path, Look]) -> Iterator[Input]:
     in_order = bool(look.stretches) and not look.lone
     known = Input(path, look.first_ns, 0, look.pipe, None, in_order, Unread(), look.key_logs)
     if len(look.stretches) < 2:
         yield known
         return
+    others = [(one.first_ns, one.newest_ns) for other, one in looks.items() if other != path and one.newest_ns]
     if was_set_back(path, look.stretches, others):
         yield replace(known, key_logs=(), clock=Clock(restarts=True))
         return

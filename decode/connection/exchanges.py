@@ -258,17 +258,17 @@ def joined(parts: Sequence[Exchanges]) -> Exchanges:
     """What several calls of one follower gave, as one; of a connection that several of them name the last facts."""
     if len(parts) == 1:
         return parts[0]
-    names = tuple(dict.fromkeys(name for part in parts for name in part.names))
+    number_of = {name: number for number, name in enumerate(dict.fromkeys(one for part in parts for one in part.names))}
     connections, place = _once([connection for part in parts for connection in part.connections])
     first = [0, *accumulate(len(part.connections) for part in parts)]
     messages = [0, *accumulate(len(part.messages) for part in parts)]
     columns = {name: [getattr(part, name) for part in parts] for name in (*PER_MESSAGE, "outcome", "out_of_order")}
     columns["connection"] = [place[part.connection + at] for part, at in zip(parts, first, strict=False)]
-    columns["source"] = [np.array([names.index(name) for name in part.names], np.int32)[part.source] for part in parts]
+    columns["source"] = [np.array([number_of[name] for name in part.names], np.int32)[part.source] for part in parts]
     for half in ("request", "response"):
         columns[half] = [_moved(getattr(part, half), at) for part, at in zip(parts, messages, strict=False)]
     return Exchanges(
-        parts[0].label, names, connections,
+        parts[0].label, tuple(number_of), connections,
         messages=together([part.messages for part in parts]),
         **{name: np.concatenate(pieces) for name, pieces in columns.items()},
         refused_connections=parts[-1].refused_connections,

@@ -9,7 +9,7 @@ connections and with what is known of a cluster, not with the length of a captur
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -49,6 +49,21 @@ takes 15 MB, and making it took 119 MB.
 """
 
 
+class Waiting(NamedTuple):
+    """How much waits for its claims."""
+
+    messages: int = 0
+    kept_bytes: int = 0
+    connections: int = 0
+
+    def with_part(self, part: Exchanges) -> "Waiting":
+        return Waiting(
+            self.messages + len(part.messages),
+            self.kept_bytes + part.messages.data.nbytes,
+            self.connections + len(part.connections),
+        )
+
+
 class Label:
     """What is followed under one label."""
 
@@ -57,10 +72,14 @@ class Label:
         self.bucket = Bucket(label, 0, settings, without_records=True)
         self.parts: list[Exchanges] = []
         """That no claims were made of yet."""
+        self.waiting = Waiting()
+        """The same, counted."""
         self.reports: list[Opened] = []
         """How far that goes: the judge must not learn it before the claims."""
         self.rows: list[Opened] = []
         """That were not judged yet."""
+        self.has_claims = False
+        """Whether claims are among them."""
         self.messages = 0
         """That were followed."""
 
@@ -70,6 +89,7 @@ class Label:
             if exchanges.connections:
                 self.parts.append(exchanges)
                 self.messages += len(exchanges.messages)
+                self.waiting = self.waiting.with_part(exchanges)
                 if self.fullness >= MOST_TIMES:
                     self.claim()
             del exchanges
@@ -80,16 +100,13 @@ class Label:
     @property
     def fullness(self) -> float:
         """How much waits for its claims, of what makes them worth their price."""
-        messages, kept_bytes = (
-            sum(len(part.messages) for part in self.parts),
-            sum(part.messages.data.nbytes for part in self.parts),
-        )
-        few = sum(len(part.connections) for part in self.parts) <= FEW_CONNECTIONS
-        return max(messages / MESSAGES_TOGETHER, kept_bytes / (BYTES_OF_FEW if few else BYTES_TOGETHER))
+        waiting = self.waiting
+        few = waiting.connections <= FEW_CONNECTIONS
+        return max(waiting.messages / MESSAGES_TOGETHER, waiting.kept_bytes / (BYTES_OF_FEW if few else BYTES_TOGETHER))
 
     def claim(self) -> None:
         if self.parts:
-            parts, self.parts = self.parts, []
+            parts, self.parts, self.waiting, self.has_claims = self.parts, [], Waiting(), True
             for piece in pieces(parts):
                 self.rows.append(Opened(self.bucket.number, CLAIMS, stated_by(joined(piece), self.settings)))
         self.rows += self.reports
@@ -97,6 +114,7 @@ class Label:
 
     def taken(self) -> Iterator[Opened]:
         """What was not judged yet. None of it is held once it was taken."""
+        self.has_claims = False
         while self.rows:
             yield self.rows.pop(0)
 
@@ -146,7 +164,9 @@ class Following:
         return label
 
     def label(self, name: str) -> Label:
-        return self.labels.setdefault(name, Label(name, self.settings))
+        if name not in self.labels:
+            self.labels[name] = Label(name, self.settings)
+        return self.labels[name]
 
 
 class LocalReplay:
@@ -185,7 +205,7 @@ class LocalReplay:
 
     def _file_if_full(self, label: Label) -> None:
         """To file what was claimed has a price of its own."""
-        if any(row.route == CLAIMS for row in label.rows):
+        if label.has_claims:
             judge = self._judge(label)
             self._emit(judge.judged(label.taken(), waiting=True))
             if judge.judge.has_many_connections:  # else it takes time for memory that is not needed

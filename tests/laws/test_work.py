@@ -12,10 +12,13 @@ import sys
 
 import pytest
 
+from tests.decode.connection.conversations import METADATA, request, response
 from tests.depth import DEEP, some
 from tests.judge.lab import Lab
 from tests.laws.test_judge_stands import claims_of_capture  # noqa: F401 - a fixture
 from tests.story.values import finding
+from tests.traffic import Talk, packets, pcap
+from wirecheck import library
 from wirecheck.judge.claims.claim import Claim, Sighting
 from wirecheck.judge.claims.kinds import KINDS
 from wirecheck.judge.results.agreement_rows import TopicStatement
@@ -264,3 +267,28 @@ def test_clients_of_one_host_cost_no_more_than_there_are():
 
     alone, few, many = (steps(clients(1), clients(number), CHECKS) for number in (1, FEW_CLIENTS, MANY_CLIENTS))
     assert many - alone <= (few - alone) * (MANY_CLIENTS / FEW_CLIENTS) * SAME, (alone, few, many)
+
+
+FEW_FILES, MANY_FILES = 40, 120
+"""Of one capture, each of an exchange. That each file is compared with each would show."""
+
+
+def test_files_of_a_capture_cost_no_more_than_there_are(tmp_path):
+    def lines_of(number):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        talk = Talk().open()
+        for at in range(number):
+            before = len(talk.segments)
+            talk.request(request(METADATA, 9, at, bytes(10))).response(response(at, bytes(10)))
+            (folder / f"{at:04d}.pcap").write_bytes(pcap(packets(talk.segments[before:]), nanoseconds=True))
+        counts = []
+        for place in ("/capture/source/merge", "/streaming/run/local_replay"):
+            with Steps(place) as counted:
+                found = library.replay(*sorted(folder.iterdir()))
+            counts.append(counted.number)
+        assert found.coverage.messages == 2 * number
+        return counts
+
+    for few, many in zip(lines_of(FEW_FILES), lines_of(MANY_FILES), strict=True):
+        assert many <= few * (MANY_FILES / FEW_FILES) * SAME, (few, many)
