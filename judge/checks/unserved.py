@@ -288,8 +288,12 @@ def turned_away_at_last(subject: Subject, group: Group, context: CheckContext) -
     served_ns = max(run.last_ns for claim in found for run in claim.outcomes.runs())
     silent_ns = max(context.settings.cut_off_s * SECOND_NS, context.watermark_ns - served_ns)
     context.passed(context.watermark_ns + silent_ns)  # a refused connection is no news of a client
+    asked = {claim["endpoint"] for claim in found}
+    refused = [refusals(one, host, served_ns, context) for one in asked]
+    if not any(refused):
+        return  # as of almost all clients
     known = {address for _, address in known_addresses([subject], group, context)}
-    refused = [refusals(one, host, served_ns, context) for one in known | {claim["endpoint"] for claim in found}]
+    refused += [refusals(one, host, served_ns, context) for one in known - asked]
     runs = [run for each in refused for run in each]
     if runs:
         context.watch()
@@ -327,9 +331,11 @@ def is_long_outage(runs: Collection[Run], context: CheckContext) -> bool:
 
 def refusals(address: str, host: str, since_ns: int, context: CheckContext) -> list[Run]:
     """When an address refused the host since then, if it served none after the first of them, over TLS or not."""
-    turned = (one for one in context.ledger.claims("turned_away", "link", address) if one["host"] == host)
+    turned = context.anywhere("host", "turned_away", "link", address).get((host,), ())
     runs = [run for one in turned for run in one.outcomes.runs({TURNED_AWAY}) if run.first_ns > since_ns]
-    first_ns = min((run.first_ns for run in runs), default=0)
+    if not runs:
+        return []
+    first_ns = min(run.first_ns for run in runs)
     served = (one for kind in ("answered", "encrypted") for one in context.ledger.claims(kind, "link", address))
     return [] if any(one.last.ts_ns > first_ns for one in served) else runs
 
