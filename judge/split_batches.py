@@ -8,13 +8,13 @@ large. A record that is too large by itself is lost: what is granted beside it i
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.claims.claim import Subject
-from wirecheck.judge.claims.extract.clients import LARGEST_BYTES
+from wirecheck.judge.claims.extract.clients import LARGEST_BYTES, MESSAGE_TOO_LARGE
 from wirecheck.judge.claims.outcomes import SUCCESS, Outcomes
 from wirecheck.judge.streaks import Streak
 
 LIBRARIES = frozenset({"apache-kafka-java", "kafka-python"})
 """By their names in ApiVersions. Others lose the records of the batch."""
-PRODUCE, MESSAGE_TOO_LARGE, OUT_OF_ORDER_SEQUENCE = "Produce", 10, 45
+PRODUCE, OUT_OF_ORDER_SEQUENCE = "Produce", 45
 REJECTED_FOR_ONE = 2
 """So many rejections for each write that is granted are still those of splits: ends of the time may cut some off."""
 

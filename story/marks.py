@@ -114,8 +114,8 @@ def at_rest(client: Client, rejected: Activity | None, *, waits: bool) -> Client
     """Of a client that nothing is known against, but that it was granted no work before it left."""
     if client.closed_ns is None:
         return ClientState(WORKING, None, "")
-    idle = client.closed_ns - client.last_ns >= IDLE_NS or is_of_node(client.client_id)
-    if client.closed_by == "server" and idle and not waits:
+    opens_again = client.closed_ns - client.last_ns >= IDLE_NS or is_of_node(client.client_id)
+    if client.closed_by == "server" and opens_again and not waits:
         return ClientState(WORKING, None, "")  # who has nothing to ask opens one when it has; a node has others
     if client.closed_by == "server":
         return ClientState(LOST, client.closed_ns, "server closed its last connection")

@@ -57,7 +57,7 @@ class SeenOnce(NamedTuple):
     """The address of its sender."""
     targets: NDArray[np.uint64]
     links: NDArray[np.uint64]
-    """The connection of each, whoever sent it."""
+    """The connection of each, the same in both directions."""
 
     def share_of(self, hosts: NDArray[np.uint64]) -> float:
         """Of how many of its segments one of these hosts is an end."""

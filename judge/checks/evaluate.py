@@ -26,7 +26,7 @@ from wirecheck.judge.topology.clusters import Group
 Rows = Callable[[Subject, CheckContext], Iterator[ResultRow]]
 ACCUSE = frozenset({"violation", "anomaly"})
 DOUBTFUL = "doubtful"
-"""The state of a finding that may rest on clocks which differ alone. It is no row; what it explains, it explains."""
+"""The state of a finding that may come of clocks alone that differ. It is no row, and still explains others."""
 
 
 def function_of(name: str) -> Rows:

@@ -295,11 +295,9 @@ def turned_away_at_last(subject: Subject, group: Group, context: CheckContext) -
     known = {address for _, address in known_addresses([subject], group, context)}
     refused += [refusals(one, host, served_ns, context) for one in known - asked]
     runs = [run for each in refused for run in each]
-    if runs:
-        context.watch()
-    if not all(refused) or sum(run.count for run in runs) < context.settings.stalled_requests:
-        return
-    if not is_long_outage(runs, context):
+    context.watch()
+    often = sum(run.count for run in runs) >= context.settings.stalled_requests
+    if not (all(refused) and often and is_long_outage(runs, context)):
         return
     end = last_close(subject, group, context)
     neighbours = (one for one in context.ledger.subjects("client") if one[2] == host and one != subject)

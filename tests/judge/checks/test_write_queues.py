@@ -67,6 +67,6 @@ def gives_up(*, after_s, granted):
 
 
 @pytest.mark.parametrize(("after_s", "granted", "hurt"), [(12, True, False), (20, True, True), (12, False, True)])
-def test_a_write_that_was_lost_with_its_connection_hurts_nobody_for_long(after_s, granted, hurt):
+def test_a_write_that_was_lost_with_its_connection_hurts_no_client_for_long(after_s, granted, hurt):
     said = words(gives_up(after_s=after_s, granted=granted))
     assert ("hurt_host" in said) == hurt
