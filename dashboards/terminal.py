@@ -74,8 +74,8 @@ class Shown:
 
 
 def show(result: Verdict, console: Console, *, whole: bool = True) -> None:
-    """Print a result: its cards, and as a whole coverage, topics, clusters and findings."""
-    show_first_screen(result, console)
+    """Print a result: its first cards, or as a whole all of them, coverage, topics, clusters and findings."""
+    show_first_screen(result, console, every=whole)
     if whole:
         console.print()
         show_details(result, console)
@@ -328,9 +328,9 @@ MARKS = {
 }
 
 
-def first_screen(result: Verdict) -> Iterator[Text]:
-    """Lines in their order; those that begin with a label go on below it."""
-    cards = first_cards(result)
+def first_screen(result: Verdict, *, every: bool = False) -> Iterator[Text]:
+    """Lines in their order; those that begin with a label go on below it. `every`: with the cards of all causes."""
+    cards = first_cards(result, every=every)
     if result.coverage.messages and not result.not_listed:
         yield from mark_lines(result)
     if cards:
@@ -406,8 +406,8 @@ def show_card(entry: CardEntry, result: Verdict, console: Console) -> None:
         show_lines(card_lines(card), console)
 
 
-def show_first_screen(result: Verdict, console: Console) -> None:
-    show_lines(first_screen(result), console)
+def show_first_screen(result: Verdict, console: Console, *, every: bool = False) -> None:
+    show_lines(first_screen(result, every=every), console)
 
 
 def show_lines(lines: Iterable[Text], console: Console) -> None:

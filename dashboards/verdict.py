@@ -118,9 +118,9 @@ class ShownCard(NamedTuple):
     """It forbids something: a page folds it never."""
 
 
-def first_cards(result: Verdict) -> list[ShownCard]:
-    """Those of the first causes, as many as a first screen has, and all that forbid something."""
-    shown = [one for place, one in enumerate(blamed(result)) if place < MOST_CARDS or one.card.action.forbids]
+def first_cards(result: Verdict, *, every: bool = False) -> list[ShownCard]:
+    """Those of the first causes, as many as a first screen has, and all that forbid something; or of all causes."""
+    shown = [one for place, one in enumerate(blamed(result)) if every or place < MOST_CARDS or one.card.action.forbids]
     return [*shown_cards(result, shown)]
 
 

@@ -38,6 +38,7 @@ from wirecheck.judge.checks.page import remedy
 from wirecheck.judge.results.result_table import rows_of
 from wirecheck.story import harm, severity
 from wirecheck.story.cards import (
+    MOST_CARDS,
     NOT_AFFECTED,
     CardContext,
     below,
@@ -701,6 +702,20 @@ def test_a_healthy_result_is_two_marks_and_what_they_rest_on(capsys):
     assert lines[1] == " work             ? no client was read"
     assert lines[2].startswith("   no findings · 4,200 messages, all decoded")
     assert len(lines) == 3
+
+
+def test_a_screen_has_the_first_cards_and_with_the_details_all():
+    from tests.dashboards.results import RESULT
+    from wirecheck.dashboards.terminal import first_screen
+
+    headlines = [f"{name} has read nothing" for name in "abcdefg"]
+    hurts = [card_entry(made_card(hurt(), headline=one), kind="anomaly") for one in headlines]
+    result = replace(RESULT, findings=(), entries=tuple(hurts))
+    first, every = ("\n".join(line.plain for line in first_screen(result, every=every)) for every in (False, True))
+    assert [one in first for one in headlines] == [place < MOST_CARDS for place in range(len(headlines))]
+    assert "2 more causes: -v lists them" in first
+    assert all(one in every for one in headlines)
+    assert "more cause" not in every
 
 
 def test_an_address_that_refuses_connections_is_named_below():
