@@ -450,13 +450,16 @@ def hurt_client(harm: Harm, end_ns: int) -> HurtClient:
 
 
 def worst_first(hurt: Iterable[HurtClient]) -> list[HurtClient]:
-    """First what continues, then records that are lost, then what lets nothing succeed, then what lasted longest."""
+    """First what continues, then records that are lost, then what lets nothing succeed, then what is more than commits
+    of offsets, as without records there are none, then what lasted longest.
+    """
 
     def order(one: HurtClient) -> tuple[Any, ...]:
         return (
             not one.ongoing,
             one.error != NEVER_READ,
             one.is_partial,
+            one.api == "OffsetCommit",
             -round(one.lasted_s),
             -one.count,
             one.client_id or "",

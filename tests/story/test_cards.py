@@ -718,6 +718,12 @@ def test_a_screen_has_the_first_cards_and_with_the_details_all():
     assert "more cause" not in every
 
 
+def test_records_come_before_the_commits_that_lack_them():
+    commits, reads = hurt(api="OffsetCommit", count=50), hurt(api="Fetch", count=20)
+    assert harm.worst_first([commits, reads]) == [reads, commits]
+    assert harm.worst_first([replace(reads, ongoing=False), commits])[0] is commits
+
+
 def test_an_address_that_refuses_connections_is_named_below():
     from tests.dashboards.results import RESULT
     from wirecheck.dashboards.verdict import without_card
