@@ -195,7 +195,7 @@ def card(entry: Entry, harms: Sequence[harm.Attached], possibly: Sequence[str], 
     cause = cause_of(facts)
     hurts = of.clients or (of.partitions and entry.kind != "visibility")
     headline = capitalized(of.sentence if hurts else fault(entry, cause, context))
-    before = just_before(of.clients, context.changes, dated=context.dated) if entry.code == REFUSED else ()
+    before = just_before(of.clients, context.changes, dated=context.dated) if entry.code in CHANGED_BEFORE else ()
     return Card(headline, of, cause, action_of(facts), evidence_of(facts), before, since_then(entry, context))
 
 
@@ -220,6 +220,8 @@ def since_then(entry: Entry, context: CardContext) -> tuple[str, ...]:
 
 MOST_SINCE = 4
 REFUSED = "CLI006"
+CHANGED_BEFORE = {REFUSED, "CLI007"}
+"""Whose cards name what was changed just before: a rejection without a known cause, and a quota."""
 """The check of clients that are rejected without a known cause."""
 
 

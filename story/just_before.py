@@ -1,12 +1,13 @@
 """What was changed just before a client's requests were first rejected: reported as that, and never as the cause.
 
-Rule: a change counts if it was granted, at most WITHIN_NS before the first rejection, and is about the topic, user or
-kind of right that the rejection is about. At most MOST are named, the latest first.
+Rule: a change counts if it was granted, at most WITHIN_NS before the first rejection, and is about the topic, user,
+right or quota that the rejection is about. At most MOST are named, the latest first.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from wirecheck.client_ids import broker_of
 from wirecheck.story.verdict import HurtClient
 from wirecheck.wording import NS_PER_S, clock
 
@@ -16,7 +17,18 @@ ACCEPTED = "NONE"
 LOGIN = frozenset({"SaslHandshake", "SaslAuthenticate"})
 OF_LOGINS = frozenset({"AlterUserScramCredentials", "RenewDelegationToken", "ExpireDelegationToken"})
 OF_RIGHTS = frozenset({"CreateAcls", "DeleteAcls"})
+DENIED = {
+    "TOPIC_AUTHORIZATION_FAILED": "topic",
+    "GROUP_AUTHORIZATION_FAILED": "group",
+    "CLUSTER_AUTHORIZATION_FAILED": "cluster",
+    "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": "transactional ID",
+    "DELEGATION_TOKEN_AUTHORIZATION_FAILED": "delegation token",
+}
+"""The kind of resource that an error is about, as details of an ACL name it."""
+EVERY = "*"
+"""The name of all resources of a kind (ResourcePattern.WILDCARD_RESOURCE)."""
 OF_FEATURES = frozenset({"UpdateFeatures"})
+OF_QUOTAS, HELD_UP = frozenset({"AlterClientQuotas"}), "next to nothing granted"
 Row = Mapping[str, Any]
 
 
@@ -30,16 +42,37 @@ def just_before(hurt: Sequence[HurtClient], changes: Iterable[Row], *, dated: bo
     for one in near:
         for target in one["targets"] or ():
             if target["error"] == ACCEPTED and is_about(worst, one["action"], target):
-                sentence = f"{one['action']} of {target['object_type']} {target['object']} by {one['client_id']}"
+                sentence = f"{one['action']} of {target['object_type']} {target['object']} by {sender(one)}"
                 found[f"{sentence} at {clock(one['time'], dated=dated)}"] = one["time"]
     return tuple(sorted(found, key=lambda sentence: -found[sentence])[:MOST])
+
+
+def sender(change: Row) -> str:
+    """A broker asks for topics itself, as for offsets and transactions."""
+    node = broker_of(change["client_id"])
+    return str(change["client_id"]) if node is None else f"node {node}"
 
 
 def is_about(hurt: HurtClient, action: str, target: Row) -> bool:
     if action in OF_LOGINS:
         return hurt.api in LOGIN
     if action in OF_RIGHTS:
-        return "AUTHORIZATION" in hurt.error
+        return any(takes(hurt, kind, target) for error, kind in DENIED.items() if error in hurt.error)
+    if action in OF_QUOTAS:
+        return hurt.error == HELD_UP
     if action in OF_FEATURES:
         return "UNSUPPORTED" in hurt.error
     return hurt.topic is not None and target["object_type"] == "topic" and target["object"] == hurt.topic
+
+
+def takes(hurt: HurtClient, kind: str, target: Row) -> bool:
+    """Whether an ACL is about a resource of this kind, and, of topics, about the client's. Which group or transaction a
+    client was denied is not known here.
+    """
+    words = target["details"].partition(":")[0]
+    name = target["object"] or EVERY
+    if not words.endswith((kind, "any")):
+        return False
+    if kind != "topic" or hurt.topic is None or name in {EVERY, hurt.topic}:
+        return True
+    return words.startswith(("prefixed", "match", "any")) and hurt.topic.startswith(name)

@@ -1,0 +1,74 @@
+"""Which of the changes just before a rejection are about it."""
+
+import pytest
+
+from tests.story.values import NOON_NS, hurt
+from wirecheck.story.just_before import MOST, WITHIN_NS, just_before
+
+SECOND_NS = 1_000_000_000
+
+
+def change(action, name, details="", *, object_type="topic", error="NONE", seconds=1.0):
+    """Accepted a second before the first rejection, unless it says otherwise."""
+    target = {"object_type": object_type, "object": name, "details": details, "error": error}
+    return {"action": action, "client_id": "admin", "time": NOON_NS - int(seconds * SECOND_NS), "targets": [target]}
+
+
+def acl(name, kind, *, action="CreateAcls"):
+    return change(action, name, f"{kind}: DENY User:app WRITE from *", object_type="acl")
+
+
+def said(one, *changes):
+    return just_before([one], changes, dated=False)
+
+
+@pytest.mark.parametrize(("name", "kind", "about"), [
+    ("orders", "topic", True),
+    ("*", "topic", True),
+    ("ord", "prefixed topic", True),
+    ("ord", "topic", False),
+    ("payments", "topic", False),
+    ("pay", "prefixed topic", False),
+    ("orders", "group", False),
+    ("", "any", True),
+])  # fmt: skip
+def test_of_acls_only_those_of_the_topic_that_is_denied_are_named(name, kind, about):
+    for action in ("CreateAcls", "DeleteAcls"):
+        assert bool(said(hurt(), acl(name, kind, action=action))) is about
+
+
+@pytest.mark.parametrize(("error", "kind"), [
+    ("GROUP_AUTHORIZATION_FAILED", "group"),
+    ("CLUSTER_AUTHORIZATION_FAILED", "cluster"),
+    ("TRANSACTIONAL_ID_AUTHORIZATION_FAILED", "transactional ID"),
+])  # fmt: skip
+def test_of_other_rights_only_those_of_the_kind_that_is_denied_are_named(error, kind):
+    one = hurt(error=error)
+    assert said(one, acl("g", kind), acl("orders", "topic")) == ("CreateAcls of acl g by admin at 11:59:59",)
+
+
+def test_the_right_one_is_named_among_many_of_the_same_moment():
+    others = [acl(f"other-{number}", "topic") for number in range(MOST + 3)]
+    assert said(hurt(), *others, acl("orders", "topic")) == ("CreateAcls of acl orders by admin at 11:59:59",)
+
+
+def test_what_was_rejected_came_later_or_long_before_is_not_named():
+    assert not said(hurt(), change("DeleteTopics", "orders", error="TOPIC_AUTHORIZATION_FAILED"))
+    assert not said(hurt(), change("DeleteTopics", "orders", seconds=-1))
+    assert not said(hurt(), change("DeleteTopics", "orders", seconds=WITHIN_NS / SECOND_NS + 1))
+    assert said(hurt(), change("DeleteTopics", "orders"))
+
+
+def test_a_quota_is_named_where_one_holds_a_client_up():
+    quota = change("AlterClientQuotas", "user app", "set producer_byte_rate", object_type="quota")
+    assert said(hurt(error="next to nothing granted"), quota) == (
+        "AlterClientQuotas of quota user app by admin at 11:59:59",
+    )
+    assert not said(hurt(), quota)
+
+
+def test_a_broker_that_creates_a_topic_is_a_node():
+    created = change("CreateTopics", "orders") | {"client_id": "2"}
+    assert said(hurt(error="INVALID_TOPIC_EXCEPTION"), created) == (
+        "CreateTopics of topic orders by node 2 at 11:59:59",
+    )
