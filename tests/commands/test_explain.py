@@ -16,7 +16,7 @@ from tests.commands.conftest import EXAMPLE, ROOT
 from tests.depth import some
 from wirecheck.decode import schemas
 from wirecheck.judge.checks.catalogue import CHECKS
-from wirecheck.judge.checks.error_meanings import error_causes, error_meanings
+from wirecheck.judge.checks.error_meanings import by_api, error_causes, error_meanings
 
 PAINT = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -118,6 +118,12 @@ def test_an_error_that_is_not_in_a_capture_is_not_found_there(run):
 def test_a_check_is_not_looked_up_in_a_capture(run):
     ended = run("explain", "TID002", EXAMPLE)
     assert (ended.exit_code, "with INPUT, give an error" in ended.stderr) == (2, True)
+
+
+def test_every_error_of_kafka_has_a_meaning_and_an_advice():
+    names = {error.name for error in schemas.errors().values()} - {"NONE"}
+    assert names <= {*error_meanings()}
+    assert all(text.endswith(".") for one in by_api().values() for text in one)
 
 
 def test_an_error_without_a_check_says_so(run):
