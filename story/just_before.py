@@ -25,6 +25,9 @@ DENIED = {
     "DELEGATION_TOKEN_AUTHORIZATION_FAILED": "delegation token",
 }
 """The kind of resource that an error is about, as details of an ACL name it."""
+COORDINATOR = "COORDINATOR_NOT_AVAILABLE"
+OF_COORDINATORS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+"""What a coordinator writes to before it answers: that is what it lacks, and not the client's topic."""
 EVERY = "*"
 """The name of all resources of a kind (ResourcePattern.WILDCARD_RESOURCE)."""
 OF_FEATURES = frozenset({"UpdateFeatures"})
@@ -62,7 +65,8 @@ def is_about(hurt: HurtClient, action: str, target: Row) -> bool:
         return hurt.error == HELD_UP
     if action in OF_FEATURES:
         return "UNSUPPORTED" in hurt.error
-    return hurt.topic is not None and target["object_type"] == "topic" and target["object"] == hurt.topic
+    about = OF_COORDINATORS if COORDINATOR in hurt.error else {hurt.topic}
+    return target["object_type"] == "topic" and target["object"] in about
 
 
 def takes(hurt: HurtClient, kind: str, target: Row) -> bool:

@@ -72,3 +72,10 @@ def test_a_broker_that_creates_a_topic_is_a_node():
     assert said(hurt(error="INVALID_TOPIC_EXCEPTION"), created) == (
         "CreateTopics of topic orders by node 2 at 11:59:59",
     )
+
+
+def test_a_coordinator_that_is_not_available_lacks_its_own_topic():
+    changes = change("CreateTopics", "orders"), change("CreateTopics", "__consumer_offsets")
+    one = hurt(api="OffsetCommit", error="COORDINATOR_NOT_AVAILABLE")
+    assert said(one, *changes) == ("CreateTopics of topic __consumer_offsets by admin at 11:59:59",)
+    assert said(hurt(topic=None, error="TOPIC_ALREADY_EXISTS"), *changes) == ()
