@@ -15,17 +15,12 @@ from wirecheck.decode.request_waits import MILLISECOND_NS
 from wirecheck.judge.activity_states import BEFORE_WORK, STEP_OF, is_bad
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks import unserved
+from wirecheck.judge.checks.broker_seekers import is_producer
+from wirecheck.judge.checks.connection_ends import connections_that_are_over, hash_of, lives_on
 from wirecheck.judge.checks.failed_tasks import TASK
 from wirecheck.judge.checks.lone_readers import RHYTHM, longest_pause
 from wirecheck.judge.checks.shapes import brokers_of, clock, resting_on, seen_everywhere, seen_whole
-from wirecheck.judge.checks.unserved import (
-    GREETED,
-    NOT_THERE,
-    connections_that_are_over,
-    hash_of,
-    is_producer,
-    lives_on,
-)
+from wirecheck.judge.checks.unserved import GREETED, NOT_THERE
 from wirecheck.judge.claims.claim import Claim, Subject, error_name
 from wirecheck.judge.claims.outcomes import OPEN, OTHERS, SLOT_NS, SUCCESS, Outcomes, Part
 from wirecheck.judge.not_rejections import EVERY, not_rejection

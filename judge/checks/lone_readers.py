@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 from wirecheck.client_ids import is_of_node
 from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks.connection_ends import lives_on
 from wirecheck.judge.checks.progress import Log, Reader, Who, greatest, log_of, reached, readers
 from wirecheck.judge.checks.shapes import brokers_of, clock, counted, resting_on
-from wirecheck.judge.checks.unserved import lives_on
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.kinds import PAUSE
 from wirecheck.judge.claims.outcomes import SLOT_NS

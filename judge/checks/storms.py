@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from wirecheck.judge.activity_states import BEFORE_WORK, is_bad, is_code
 from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks.connection_ends import connections_that_are_over
 from wirecheck.judge.checks.shapes import brokers_of, clients_of, clock, end_ns, gathered, resting_on
-from wirecheck.judge.checks.unserved import connections_that_are_over
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.outcomes import OTHERS, SLOT_NS, SUCCESS, UNASKED, Outcomes, Part
 from wirecheck.judge.claims.response_outcomes import outcome_name

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from wirecheck.client_ids import is_internal
 from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks.connection_ends import hash_of
 from wirecheck.judge.checks.shapes import (
     about,
     brokers_of,
@@ -25,7 +26,6 @@ from wirecheck.judge.checks.shapes import (
     seen_whole,
     start_ns,
 )
-from wirecheck.judge.checks.unserved import hash_of
 from wirecheck.judge.claims.claim import AT, Claim, Subject, slot_of
 from wirecheck.judge.claims.extract.transactions import ABORTED
 from wirecheck.judge.claims.outcomes import OTHERS, SLOT_NS, Part

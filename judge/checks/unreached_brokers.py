@@ -11,6 +11,7 @@ from typing import NamedTuple
 from wirecheck.client_ids import is_of_node
 from wirecheck.decode.peer import Peer
 from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks.broker_seekers import AGAIN, MEMBERSHIP, gets_nowhere, on_one_connection
 from wirecheck.judge.checks.idle_members import Held, held_by
 from wirecheck.judge.checks.progress import members_of
 from wirecheck.judge.checks.shapes import (
@@ -22,7 +23,6 @@ from wirecheck.judge.checks.shapes import (
     resting_on,
     seen_whole,
 )
-from wirecheck.judge.checks.unserved import AGAIN, MEMBERSHIP, gets_nowhere, on_one_connection
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.outcomes import HARMLESS
 from wirecheck.judge.results.finding import Evidence

@@ -18,6 +18,7 @@ from wirecheck.client_ids import is_internal, is_of_node
 from wirecheck.decode import schemas
 from wirecheck.judge.activity_states import STALLED, STEP_OF, Activity, activities
 from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks.connection_ends import last_close
 from wirecheck.judge.checks.outages import (
     COORDINATOR_NOT_AVAILABLE,
     FIND_COORDINATOR,
@@ -33,7 +34,6 @@ from wirecheck.judge.checks.outages import (
     works,
 )
 from wirecheck.judge.checks.shapes import gathered, known_addresses, with_former, with_unseen
-from wirecheck.judge.checks.unserved import last_close
 from wirecheck.judge.checks.versions import version_rejected
 from wirecheck.judge.claims.claim import ZERO, Claim, Subject
 from wirecheck.judge.claims.outcomes import HARMLESS, OTHERS, SUCCESS, Part

@@ -1,7 +1,7 @@
 """Clients that ask without a pause: three cases of CLI012 and its look-alikes. A slot of 10 s begins at second 0."""
 
 from tests.judge.lab import B1, ID_1, ID_2, disagrees_at, ns
-from wirecheck.judge.checks.unserved import hash_of
+from wirecheck.judge.checks.connection_ends import hash_of
 
 FAST_S = 30
 """Three slots."""
