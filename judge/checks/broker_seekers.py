@@ -6,7 +6,8 @@ has to be captured.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cached_property
 
 from wirecheck.client_ids import is_of_node
 from wirecheck.decode.api_names import key_of
@@ -35,6 +36,7 @@ from wirecheck.judge.topology.clusters import Group
 from wirecheck.judge.topology.endpoint_history import is_literal
 from wirecheck.wording import and_list
 
+UNNAMED = "a client without an ID"
 FIND_COORDINATOR, INIT = "FindCoordinator", "InitProducerId"
 LOOKS_FOR_BROKERS = frozenset({"Metadata", FIND_COORDINATOR})
 """How a client learns the leaders and its coordinator. An idempotent producer asks any broker for its ID (INIT)."""
@@ -82,15 +84,22 @@ def refused_by_all_brokers(subject: Subject, group: Group, context: CheckContext
         return
     if not lives_on(subject, until_ns, context):
         return
-    addresses = sorted(address for _, address in known)
-    words = {
-        "client": client_id or "a client without an ID",
-        "step": "learned which brokers it needs",
-        "then": "asked for nothing",
-        "since": clock(first_ns),
-        "lacks": f": {and_list(addresses[:MOST_ADDRESSES])} refuse connections",
-    }
-    yield resting_on(mine, client_id, host, client_ids=(mine[0]["client_id"],), first_ns=first_ns, words=words)
+    steps = {"step": "learned which brokers it needs", "then": "asked for nothing", "lacks": refusing(known)}
+    yield no_further(mine, subject, first_ns, **steps)
+
+
+def no_further(
+    claims: Sequence[Claim], client: Subject, since_ns: int, *, step: str, then: str, lacks: str = ""
+) -> Evidence:
+    """`app found its coordinator at 12:00:00 and asked for nothing after that`, resting on these claims."""
+    client_id = claims[0]["client_id"]
+    words = {"client": client_id or UNNAMED, "step": step, "then": then, "since": clock(since_ns), "lacks": lacks}
+    return resting_on(claims, *client[1:], client_ids=(client_id,), first_ns=since_ns, words=words)
+
+
+def refusing(known: Iterable[tuple[int, str]]) -> str:
+    """Of brokers and their addresses, as the end of a sentence."""
+    return f": {and_list(sorted({address for _, address in known})[:MOST_ADDRESSES])} refuse connections"
 
 
 def refuses(address: str, host: str, since_ns: int, context: CheckContext) -> bool:
@@ -113,29 +122,27 @@ def turned_away_at_last(subject: Subject, group: Group, context: CheckContext) -
     silent_ns = max(context.settings.cut_off_s * SECOND_NS, context.watermark_ns - served_ns)
     context.passed(context.watermark_ns + silent_ns)  # a refused connection is no news of a client
     asked = {claim["endpoint"] for claim in found}
-    refused = [refusals(one, host, served_ns, context) for one in asked]
-    if not any(refused):
+    refused = {one: refusals(one, host, served_ns, context) for one in asked}
+    if not any(refused.values()):
         return  # as of almost all clients
-    known = {address for _, address in known_addresses([subject], group, context)}
-    refused += [refusals(one, host, served_ns, context) for one in known - asked]
-    runs = [run for each in refused for run in each]
+    known = known_addresses([subject], group, context)
+    refused |= {one: refusals(one, host, served_ns, context) for one in {address for _, address in known} - asked}
     context.watch()
-    often = sum(run.count for run in runs) >= context.settings.stalled_requests
-    if not (all(refused) and often and is_long_outage(runs, context)):
+    if not (all(refused.values()) and is_long_outage([run for runs in refused.values() for run in runs], context)):
         return
-    end = last_close(subject, group, context)
-    neighbours = (one for one in context.ledger.subjects("client") if one[2] == host and one != subject)
-    if any(neighbours) or (end is not None and end.by == "client") or goes_on_in_tls(host, served_ns, context):
+    if may_have_left(subject, served_ns, group, context):
         return
-    addresses = sorted(known)
-    words = {
-        "client": client_id or "a client without an ID",
-        "step": "got its last response",
-        "then": "asked for nothing",
-        "since": clock(served_ns),
-        "lacks": f": {and_list(addresses[:MOST_ADDRESSES])} refuse connections",
-    }
-    yield resting_on(found, client_id, host, client_ids=(found[0]["client_id"],), first_ns=served_ns, words=words)
+    steps = {"step": "got its last response", "then": "asked for nothing", "lacks": refusing(known)}
+    yield no_further(found, subject, served_ns, **steps)
+
+
+def may_have_left(client: Subject, served_ns: int, group: Group, context: CheckContext) -> bool:
+    """Whether others on its host may be the ones that connect, or it ended by itself, or went on over TLS."""
+    host = client[2]
+    if any(one[2] == host and one != client for one in context.ledger.subjects("client")):
+        return True
+    end = last_close(client, group, context)
+    return (end is not None and end.by == "client") or goes_on_in_tls(host, served_ns, context)
 
 
 def goes_on_in_tls(host: str, since_ns: int, context: CheckContext) -> bool:
@@ -147,8 +154,10 @@ def goes_on_in_tls(host: str, since_ns: int, context: CheckContext) -> bool:
 
 
 def is_long_outage(runs: Collection[Run], context: CheckContext) -> bool:
+    """Whether connections are refused again and again, and for longer than a restart takes."""
     lasted_ns = max(run.last_ns for run in runs) - min(run.first_ns for run in runs)
-    return lasted_ns >= context.settings.cut_off_s * SECOND_NS
+    often = sum(run.count for run in runs) >= context.settings.stalled_requests
+    return often and lasted_ns >= context.settings.cut_off_s * SECOND_NS
 
 
 def refusals(address: str, host: str, since_ns: int, context: CheckContext) -> list[Run]:
@@ -169,7 +178,7 @@ def begins_nowhere(subject: Subject, group: Group, context: CheckContext) -> Ite
     for one in without_offset(subject, group, context):
         if seen_everywhere(subject, one.since_ns, group, context):
             words = {
-                "client": subject[1] or "a client without an ID",
+                "client": subject[1] or UNNAMED,
                 "step": f"learned that group {one.group} has no offset",
                 "then": "asked for none",
                 "since": clock(one.since_ns),
@@ -184,12 +193,11 @@ def ends_at_its_coordinator(subject: Subject, group: Group, context: CheckContex
     """A client that learns its coordinator joins its group, or begins its transactions, at once. All brokers have to
     be captured, as it may work on at another one.
     """
-    _, client_id, host = subject
     found = context.claims("activity", group, *subject)
     asked = {claim["api"] for claim in found}
     joined = bool(asked & MEMBERSHIP)
     step = OFFSET_FETCH if joined else FIND_COORDINATOR
-    if is_of_node(client_id) or step not in asked or not asked <= BEFORE_WORK | (OF_MEMBERS if joined else set()):
+    if is_of_node(subject[1]) or step not in asked or not asked <= BEFORE_WORK | (OF_MEMBERS if joined else set()):
         return
     mine = [claim for claim in found if claim["api"] == step and claim.succeeded]
     uncaptured = context.clusters.uncaptured([group])
@@ -198,20 +206,24 @@ def ends_at_its_coordinator(subject: Subject, group: Group, context: CheckContex
     context.watch()
     first_ns = min(claim.first.ts_ns for claim in mine)
     until_ns = first_ns + context.settings.fell_silent_s * SECOND_NS
-    listings = [one for one in context.claims("listing", group, "server") if one["host"] == host]
-    mine_ns = (one.last.ts_ns for one in listings if (one["client_id"] or "") == client_id)
-    if max(mine_ns, default=0) >= min(until_ns, max(claim.last.ts_ns for claim in mine)):
+    listed_ns = max((one.last.ts_ns for one in listings(subject, group, context)), default=0)
+    if listed_ns >= min(until_ns, max(claim.last.ts_ns for claim in mine)):
         return  # it looks for topics of a pattern, every five minutes; librdkafka joins once there is one
     if not context.passed(until_ns) or not asks_nothing_else(subject, first_ns, until_ns, group, context):
         return
-    words = {
-        "client": mine[0]["client_id"] or "a client without an ID",
-        "step": "learned the offsets of its group" if joined else "found its coordinator",
-        "then": "read nothing" if joined else "asked for nothing",
-        "since": clock(first_ns),
-        "lacks": "" if joined else not_offered({claim["endpoint"] for claim in mine}, group, context),
-    }
-    yield resting_on(mine, client_id, host, client_ids=(mine[0]["client_id"],), first_ns=first_ns, words=words)
+    if joined:
+        steps = {"step": "learned the offsets of its group", "then": "read nothing"}
+    else:
+        lacks = not_offered({claim["endpoint"] for claim in mine}, group, context)
+        steps = {"step": "found its coordinator", "then": "asked for nothing", "lacks": lacks}
+    yield no_further(mine, subject, first_ns, **steps)
+
+
+def listings(client: Subject, group: Group, context: CheckContext) -> list[Claim]:
+    """When a client asked for all topics."""
+    _, client_id, host = client
+    every = context.claims("listing", group, "server")
+    return [one for one in every if one["host"] == host and (one["client_id"] or "") == client_id]
 
 
 def asks_nothing_else(client: Subject, since_ns: int, until_ns: int, group: Group, context: CheckContext) -> bool:
@@ -223,54 +235,110 @@ def asks_nothing_else(client: Subject, since_ns: int, until_ns: int, group: Grou
 
 def asks_for_brokers_only(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """A client that learns again and again which broker it needs, and does not ask it: it cannot reach what that
-    advertises, or does not find the host name, or a topic lacks the partition that it is for. Where all that they
-    advertise was captured, and it does not show that it is for more, it is a tool that looks; others ask for all
-    topics, or now and then.
+    advertises, or does not find the host name, or a topic lacks the partition that it is for.
     """
-    _, client_id, host = subject
     found = context.claims("activity", group, *subject)
-    if is_of_node(client_id) or not {claim["api"] for claim in found} <= BEFORE_WORK | {INIT}:
+    if is_of_node(subject[1]) or not {claim["api"] for claim in found} <= BEFORE_WORK | {INIT}:
         return
-    mine = [claim for claim in found if claim["api"] in LOOKS_FOR_BROKERS and claim.succeeded]
-    runs = [run for claim in mine for run in claim.outcomes.runs()]
-    count = sum(run.count for run in runs)
-    if count < AGAIN:
-        return
-    first_ns, last_ns = min(run.first_ns for run in runs), max(run.last_ns for run in runs)
-    lasted_ns = last_ns - first_ns
-    cut_off = [*cut_off_by(subject, group, context)]
-    tries = cut_off or asks_ever_later(mine) or on_one_connection(mine) >= lasted_ns // WITHOUT_PAUSE_NS
-    if lasted_ns < context.settings.fell_silent_s * SECOND_NS or (lasted_ns > count * RARELY_NS and not tries):
+    search = Search(found, subject, group, context)
+    if search.is_short or search.is_rare:
         return
     context.watch()
-    listings = (one for one in context.claims("listing", group, "server") if one["host"] == host)
-    listed = sum(one.count for one in listings if (one["client_id"] or "") == client_id)
-    if listed * LISTS_ONE_IN > count:
+    if search.may_be_a_tools or not search.is_all:
         return
-    known = known_addresses([subject], group, context)
-    in_reach = all(reached(address, broker, group, context) for broker, address in known)
-    if in_reach and not (tries or any(is_producer(claim) for claim in found)):
-        return
-    is_one = not in_reach and len({broker for broker, _ in known}) == 1
-    if not (
-        is_one
-        or (tries and asks_nothing_else(subject, first_ns, last_ns, group, context))
-        or (not tries and seen_everywhere(subject, first_ns, group, context, until_ns=last_ns))
-        or (has_a_lost_name(known, group, context) and seeks_all_the_time(mine))
-        or (listed and has_lost_names_alone(known, group, context) and asks_each_second(mine))
-    ):
-        return
-    addresses = sorted(address for broker, address in known if not reached(address, broker, group, context))
-    them = f"brokers advertise {and_list(addresses[:MOST_ADDRESSES])}"
-    words = {
-        "client": mine[0]["client_id"] or "a client without an ID",
-        "step": "learned which brokers it needs",
-        "then": "asked only the same again",
-        "since": clock(first_ns),
-        "lacks": f", {count:,} times; {'perhaps no such partition' if in_reach else them}",
-        **({"lacks": f"; {and_list(cut_off)}"} if cut_off else {}),
-    }
-    yield resting_on(mine, client_id, host, client_ids=(mine[0]["client_id"],), first_ns=first_ns, words=words)
+    steps = {"step": "learned which brokers it needs", "then": "asked only the same again", "lacks": search.lacks}
+    yield no_further(search.claims, subject, search.first_ns, **steps)
+
+
+class Search:
+    """What a client learned of the brokers that it needs, where it asked none of them for work."""
+
+    def __init__(self, found: Collection[Claim], client: Subject, group: Group, context: CheckContext) -> None:
+        self.found, self.client, self.group, self.context = found, client, group, context
+        self.claims = [claim for claim in found if claim["api"] in LOOKS_FOR_BROKERS and claim.succeeded]
+        runs = [run for claim in self.claims for run in claim.outcomes.runs()]
+        self.count = sum(run.count for run in runs)
+        self.first_ns = min((run.first_ns for run in runs), default=0)
+        self.last_ns = max((run.last_ns for run in runs), default=0)
+
+    @property
+    def lasted_ns(self) -> int:
+        return self.last_ns - self.first_ns
+
+    @property
+    def is_short(self) -> bool:
+        """As each start is."""
+        return self.count < AGAIN or self.lasted_ns < self.context.settings.fell_silent_s * SECOND_NS
+
+    @property
+    def is_rare(self) -> bool:
+        """As of a tool, or where all is well."""
+        return self.lasted_ns > self.count * RARELY_NS and not self.tries
+
+    @cached_property
+    def tries(self) -> bool:
+        """Whether it asks as a library that gets no further, and as no tool does."""
+        if self.cut_off or asks_ever_later(self.claims):
+            return True
+        return on_one_connection(self.claims) >= self.lasted_ns // WITHOUT_PAUSE_NS
+
+    @cached_property
+    def cut_off(self) -> list[str]:
+        return [*cut_off_by(self.client, self.group, self.context)]
+
+    @cached_property
+    def listed(self) -> int:
+        """How often it asked for all topics."""
+        return sum(one.count for one in listings(self.client, self.group, self.context))
+
+    @cached_property
+    def known(self) -> set[tuple[int, str]]:
+        """The brokers that it learned, with their addresses."""
+        return known_addresses([self.client], self.group, self.context)
+
+    @cached_property
+    def lost(self) -> set[tuple[int, str]]:
+        """Those whose address was not captured."""
+        return {one for one in self.known if not reached(one[1], one[0], self.group, self.context)}
+
+    @property
+    def may_be_a_tools(self) -> bool:
+        """Whether it looks for all topics, or, where all that brokers advertise was captured, shows by nothing that it
+        is there for more.
+        """
+        if self.listed * LISTS_ONE_IN > self.count:
+            return True
+        return not self.lost and not (self.tries or any(map(is_producer, self.found)))
+
+    @property
+    def is_all(self) -> bool:
+        """Whether it asked for nothing else, as far as the capture shows: there is one broker, and that was not
+        captured; or what it had asked for would have been seen; or it asks as who does not find a host name.
+        """
+        if self.lost and len({broker for broker, _ in self.known}) == 1:
+            return True
+        if self.asks_nothing_else:
+            return True
+        if has_a_lost_name(self.known, self.group, self.context) and seeks_all_the_time(self.claims):
+            return True
+        names = bool(self.listed) and has_lost_names_alone(self.known, self.group, self.context)
+        return names and asks_each_second(self.claims)
+
+    @property
+    def asks_nothing_else(self) -> bool:
+        client, first_ns, last_ns, group, context = self.client, self.first_ns, self.last_ns, self.group, self.context
+        if self.tries:
+            return asks_nothing_else(client, first_ns, last_ns, group, context)
+        return seen_everywhere(client, first_ns, group, context, until_ns=last_ns)
+
+    @property
+    def lacks(self) -> str:
+        """The end of its sentence."""
+        if self.cut_off:
+            return f"; {and_list(self.cut_off)}"
+        addresses = sorted(address for _, address in self.lost)[:MOST_ADDRESSES]
+        why = f"brokers advertise {and_list(addresses)}" if self.lost else "perhaps no such partition"
+        return f", {self.count:,} times; {why}"
 
 
 def cut_off_by(subject: Subject, group: Group, context: CheckContext) -> Iterator[str]:

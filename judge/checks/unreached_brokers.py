@@ -11,16 +11,14 @@ from typing import NamedTuple
 from wirecheck.client_ids import is_of_node
 from wirecheck.decode.peer import Peer
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.broker_seekers import AGAIN, MEMBERSHIP, gets_nowhere, on_one_connection
+from wirecheck.judge.checks.broker_seekers import AGAIN, MEMBERSHIP, gets_nowhere, no_further, on_one_connection
 from wirecheck.judge.checks.idle_members import Held, held_by
 from wirecheck.judge.checks.progress import members_of
 from wirecheck.judge.checks.shapes import (
     MINUTE_NS,
-    clock,
     endpoints_of,
     known_addresses,
     members,
-    resting_on,
     seen_whole,
 )
 from wirecheck.judge.claims.claim import Claim, Subject
@@ -80,15 +78,8 @@ def lacks_one_broker(subject: Subject, group: Group, context: CheckContext) -> I
     if not lacks or not seen_whole(client_id or None, host, own_endpoints(found, lacks, group), group, context):
         return
     names = and_list(sorted(f"broker {broker} ({address})" for broker, address in lacks))
-    words = {
-        "client": client_id or "a client without an ID",
-        "step": "learned which brokers it needs",
-        "then": f"asked {names} for nothing",
-        "since": clock(asks.first_ns),
-        "lacks": f", but for Metadata {asks.times:,} times",
-    }
-    about = {"client_ids": (asks.claims[0]["client_id"],), "first_ns": asks.first_ns}
-    yield resting_on(asks.claims, client_id, host, **about, words=words)
+    steps = {"step": "learned which brokers it needs", "then": f"asked {names} for nothing"}
+    yield no_further(asks.claims, subject, asks.first_ns, **steps, lacks=f", but for Metadata {asks.times:,} times")
 
 
 def own_endpoints(found: Collection[Claim], lacks: Collection[tuple[int, str]], group: Group) -> set[str]:
