@@ -4,6 +4,7 @@ Rule: a position alone proves nothing: an application may pause, prefetch, seek 
 what the log did meanwhile, for longer than the group itself ever took before, and only if the group goes no other way.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -988,7 +989,7 @@ def waits_for_members(subject: Subject, group: Group, context: CheckContext) -> 
         }
         if 0 < limit_ms * 1_000_000 <= wait.to_ns - wait.from_ns:
             words["hurt_host"] = subject[2]
-        elif not is_replaced(wait, claims):
+        elif not is_replaced(wait, claims, members):
             words[DOUBTED] = "yes"
         yield resting_on(
             claims,
@@ -1006,10 +1007,16 @@ REPLACED_S = 45
 """session.timeout.ms: a member that was killed, and is started again, waits so long for the one that it was."""
 
 
-def is_replaced(wait: Wait, claims: list[Claim]) -> bool:
-    """Whether it waited once, and not longer than for a member that was killed."""
-    waits = sum(claim.count for claim in claims)
-    return not wait.is_open and waits == 1 and wait.to_ns - wait.from_ns <= REPLACED_S * SECOND_NS
+def is_replaced(wait: Wait, claims: list[Claim], members: list[Claim]) -> bool:
+    """Whether it waited no longer than for a member that was killed, and once, or in a roll: each client of the group
+    begins again once at most, and all wait for each that does not leave its group as it ends (Kafka Streams).
+    """
+    if wait.is_open or wait.to_ns - wait.from_ns > REPLACED_S * SECOND_NS:
+        return False
+    since_ns = min(claim.first.ts_ns for claim in claims)
+    begun = Counter((one["client_id"], one["host"]) for one in members if one.first.ts_ns > since_ns)
+    once = sum(claim.count for claim in claims) == 1
+    return once or (bool(members) and max(begun.values(), default=0) <= 1)
 
 
 def wait_of(claims: list[Claim], group: Group, context: CheckContext) -> Wait:

@@ -1066,9 +1066,31 @@ def grp012_fires__it_was_killed_and_is_started_again(lab):
 
 def grp012_fires__it_is_killed_again_and_again(lab):
     for at in (20, 70):
-        joins(lab, at, 120, response={"errorCode": 0, "memberId": "reader"}, answered_in=43)
+        joins(lab, at, 120, response={"errorCode": 0, "memberId": f"reader-{at}"}, answered_in=43)
     (found,) = lab.findings("GRP012")
     assert DOUBTED in {word["name"] for word in found["words"]}
+
+
+def rolled(lab, starts):
+    """Members that do not leave as they end: at each time one begins again, and all wait for the one that it was."""
+    members = {client_id: f"{client_id}-0" for client_id in ("a", "b")}
+    for client_id, member_id in members.items():
+        joins(lab, 5, 12, client_id=client_id, response={"errorCode": 0, "memberId": member_id}, answered_in=0.2)
+    for number, (at, again) in enumerate(starts):
+        members[again] = f"{again}-{number + 1}"
+        for client_id, member_id in members.items():
+            response = {"errorCode": 0, "memberId": member_id}
+            joins(lab, at, 220, client_id=client_id, response=response, answered_in=43)
+    return {DOUBTED in {word["name"] for word in found["words"]} for found in lab.findings("GRP012")}
+
+
+def grp012_fires__each_member_is_replaced_once(lab):
+    """A roll of an application of Kafka Streams: nobody is in doubt."""
+    assert rolled(lab, [(20, "a"), (90, "b")]) == {False}
+
+
+def grp012_fires__all_wait_for_one_that_begins_again_and_again(lab):
+    assert rolled(lab, [(20, "a"), (90, "a")]) == {True}
 
 
 def grp012_near_miss(lab):
