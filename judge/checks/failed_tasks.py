@@ -20,6 +20,8 @@ from wirecheck.judge.thresholds import SECOND_NS
 
 TASK, WORKER = "connector-consumer-", "connect"
 """How the client IDs of a sink task's consumer, and of its worker's own clients, begin by default."""
+STORE = "-statuses"
+"""How that of the client ends which keeps the states of a worker's tasks; it begins as those of its other clients."""
 JOIN, LEAVE, FETCH = "JoinGroup", "LeaveGroup", "Fetch"
 REARRANGED_NS = 15 * SECOND_NS
 """So soon after its workers join again a task is stopped, or begins and fails."""
@@ -93,7 +95,9 @@ def is_seen(worker: list[Claim], host: str, since_ns: int, log: Log) -> bool:
 
 def of_worker(one: Reader, context: CheckContext) -> Iterator[Claim]:
     """What the other clients of a task's worker ask for, but for its tasks."""
-    for subject in context.ledger.subjects("client"):
-        _, client_id, host = subject
-        if host == one.host and client_id.startswith(WORKER) and not client_id.startswith("connector-"):
+    there = [subject for subject in context.ledger.subjects("client") if subject[2] == one.host]
+    stores = (name.removesuffix(STORE) for _, name, _ in there if name.endswith(STORE))
+    begins = (WORKER, *(f"{name}-" for name in stores if name))
+    for subject in there:
+        if f"{subject[1]}-".startswith(begins) and not subject[1].startswith("connector-"):
             yield from context.ledger.claims("activity", *subject)

@@ -800,8 +800,9 @@ def grp011_near_miss__it_reads_something_else(lab):
 
 
 def task_leaves(
-    lab, *, begun=10, left=12, worker=range(2, 150, 5), joins=(8,), worker_leaves=None, of_worker=None, **facts
-):
+    lab, *, begun=10, left=12, worker=range(2, 150, 5), joins=(8,), worker_leaves=None, of_worker=None,
+    name="connect-10.0.0.7:8083", **facts
+):  # fmt: skip
     """A sink task of Kafka Connect, and its worker; `of_worker`: what is known of the worker's connection."""
     lists_songs(lab, 150)
     grows(lab, 150)
@@ -809,7 +810,7 @@ def task_leaves(
     task.facts |= facts
     fetches(lab, [(begun + 0.5, begun, begun + 1)], talk=task)
     leaves(task, left)
-    talk = lab.talk(client_id="connect-10.0.0.7:8083", host="10.0.0.7", **(of_worker or {}))
+    talk = lab.talk(client_id=name, host="10.0.0.7", **(of_worker or {}))
     mine = {"groupId": "connect", "memberId": "w-1", "protocolType": "connect"}
     for at in joins:
         talk.ask(at, "JoinGroup", 7, mine, {"errorCode": 0, "memberId": "w-1"})
@@ -826,6 +827,20 @@ def grp011_fires__a_connect_task_that_fails_at_its_first_record(lab):
 
 def grp011_fires__a_connect_task_that_fails_later(lab):
     task_leaves(lab, left=50)
+
+
+def named_worker(lab, **more):
+    """A worker with a client.id, as its clients that keep configurations, offsets and states have it, too."""
+    fetches(lab, [(5, 0, 0)], talk=lab.talk(client_id="pipes-statuses", host="10.0.0.7"))
+    task_leaves(lab, left=50, name="pipes", **more)
+
+
+def grp011_fires__a_task_of_a_named_connect_worker(lab):
+    named_worker(lab)
+
+
+def grp011_near_miss__a_connector_of_a_named_worker_is_deleted(lab):
+    named_worker(lab, joins=(8, 49))
 
 
 def grp011_near_miss__a_connector_is_deleted(lab):
