@@ -19,7 +19,7 @@ from wirecheck.judge.checks.shapes import brokers_of, clients_of, clock, end_ns,
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.outcomes import OTHERS, SLOT_NS, SUCCESS, UNASKED, Outcomes, Part
 from wirecheck.judge.claims.response_outcomes import outcome_name
-from wirecheck.judge.results.finding import Evidence
+from wirecheck.judge.results.finding import DOUBTED, Evidence
 from wirecheck.judge.streaks import Streak, longest_of, together
 from wirecheck.judge.thresholds import SECOND_NS, Settings
 from wirecheck.judge.topic_history import name_of
@@ -31,6 +31,8 @@ SELDOM = frozenset({
     "StreamsGroupHeartbeat",
 })  # fmt: skip
 """What a client needs once in some seconds, also where it is granted: each asks for the same."""
+JOINING = frozenset({"JoinGroup", "SyncGroup"})
+"""Who asks for these alone, without a pause, is given no time to work: the group is divided again each time."""
 READS = frozenset({"Fetch", "ShareFetch"})
 POSITIONS = frozenset({"ListOffsets", "OffsetFetch", "OffsetForLeaderEpoch"})
 """A reader asks for these until it has them; a tool asks for each partition, or group."""
@@ -226,7 +228,7 @@ def rate(streak: Streak) -> float:
 
 def storm(asked: Asked, fast: Fast, subject: Subject, group: Group, context: CheckContext) -> Evidence:
     streak, topic = fast
-    errors = [outcome_name(code) for code in streak.errors if code != SUCCESS]
+    errors = [outcome_name(code) for code in mostly(streak, asked.outcomes)]
     before = asked.before_per_s(streak.first_ns)
     words = {
         "client": subject[1] or "a client without an ID",
@@ -236,6 +238,7 @@ def storm(asked: Asked, fast: Fast, subject: Subject, group: Group, context: Che
         "to": clock(streak.last_ns),
         "answer": answer(asked.api, errors),
         "before": "" if before is None else f"; before: {in_words(before)}",
+        **({DOUBTED: "yes"} if asked.api in JOINING else {}),
     }
     about: dict[str, object] = {"first_ns": streak.first_ns, "last_ns": streak.last_ns, "count": streak.count}
     if topic:
@@ -245,6 +248,17 @@ def storm(asked: Asked, fast: Fast, subject: Subject, group: Group, context: Che
     mine = [claim for claim in every if not claim.outcomes.codes().isdisjoint(streak.errors)]
     about |= {"client_ids": clients_of(mine), "brokers": brokers_of(mine, context), "words": words}
     return resting_on(mine, *subject[1:], asked.api, **about)
+
+
+def mostly(streak: Streak, outcomes: Outcomes) -> list[int]:
+    """Its errors, unless most of what it asked for meanwhile was granted."""
+    errors = [code for code in streak.errors if code != SUCCESS]
+    return errors if meanwhile(streak, outcomes, errors) >= meanwhile(streak, outcomes, {SUCCESS}) else []
+
+
+def meanwhile(streak: Streak, outcomes: Outcomes, codes: Collection[int]) -> int:
+    runs = outcomes.runs(codes)
+    return sum(run.count for run in runs if run.first_ns <= streak.last_ns and streak.first_ns <= run.last_ns)
 
 
 def answer(api: str, errors: Iterable[str]) -> str:

@@ -2,6 +2,7 @@
 
 from tests.judge.lab import B1, ID_1, ID_2, disagrees_at, ns
 from wirecheck.judge.checks.connection_ends import hash_of
+from wirecheck.judge.results.finding import DOUBTED
 
 FAST_S = 30
 """Three slots."""
@@ -87,6 +88,28 @@ def cli012_fires__heartbeats(lab):
     (found,) = lab.findings("CLI012")
     assert "sends Heartbeat without a pause, 210 a second" in found["summary"]
     assert found["summary"].endswith(": one in some seconds is enough; before: 1.")
+
+
+def joins(lab, per_s, rejected=0):
+    """A member that joins and gets its assignment again and again; one in so many SyncGroups is rejected."""
+    talk = lab.talk(client_id="worker")
+    for number, at in enumerate(every(per_s)):
+        talk.ask(at, "JoinGroup", 7, ALIVE, {"errorCode": 0, "memberId": "m-1"})
+        error = 25 if rejected and number % rejected == 0 else 0
+        talk.ask(at + 0.001, "SyncGroup", 4, ALIVE, {"errorCode": error, "assignment": ""})
+        lab.until = max(lab.until, at + 0.001)
+
+
+def cli012_fires__two_connect_clusters_with_one_group(lab):
+    """Each worker waits for a configuration that only the other cluster's topic has, and joins again."""
+    joins(lab, 205, rejected=50)
+    for found in lab.findings("CLI012"):
+        assert found["summary"].endswith("UTC: one in some seconds is enough."), found["summary"]
+        assert DOUBTED in {word["name"] for word in found["words"]}
+
+
+def cli012_near_miss__joins_often(lab):
+    joins(lab, 20)
 
 
 def cli012_fires__a_producer_that_spins(lab):
