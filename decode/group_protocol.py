@@ -18,10 +18,12 @@ MOST = 100_000
 """Topics or partitions of one member."""
 POLL_EXPIRED = "consumer poll timeout has expired."
 """Why a member leaves whose application does not poll (max.poll.interval.ms): its process lives on."""
+UNSUBSCRIBED = "the consumer unsubscribed from all topics"
+"""Why a member leaves that may subscribe again, as of Kafka Streams after a task was taken from it."""
 REASONS = frozenset({
     POLL_EXPIRED,
+    UNSUBSCRIBED,
     "the consumer is being closed",
-    "the consumer unsubscribed from all topics",
     "member was removed by an admin",
 })  # fmt: skip
 """Why members leave, in the words of Kafka's own clients (KIP-800: AbstractCoordinator, KafkaConsumer, KafkaAdminClient

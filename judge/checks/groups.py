@@ -126,10 +126,11 @@ AGAIN = 2
 def leaves_by_itself(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Who leaves twice over one connection has joined in between; a process that ends leaves for good, which does not
     count. An administrator removes others. Two agents whose clocks differ may show one message at two times: it counts
-    by slots, over a slot at least.
+    by slots, over a slot at least. Who unsubscribes, as it states, has polled in time.
     """
     left = context.claims("left", group, *subject)
-    again = [claim for claim in left if len(claim.tally) > 1 and claim.last.ts_ns - claim.first.ts_ns >= SLOT_NS]
+    own = [claim for claim in left if claim.peak.get("unsubscribed", -1) <= claim.peak.get("expired", -1)]
+    again = [claim for claim in own if len(claim.tally) > 1 and claim.last.ts_ns - claim.first.ts_ns >= SLOT_NS]
     for (reads,), claims in gathered(again, "group"):
         members = context.by("group", "member", group, "host", subject[2]).get((reads,), [])
         mine = [one for one in members if one["client_id"] == claims[0]["client_id"]]

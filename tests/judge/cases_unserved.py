@@ -7,6 +7,7 @@ from tests.judge.cases_versions import ranges
 from tests.judge.lab import B1, B2, CLUSTER, ID_1, ID_2, disagrees_at, disagrees_later, lacks, ns
 from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, CLOSED_BY_SERVER, NO_RESPONSE_DUE
 from wirecheck.decode.connection.framing.recognise import hash_of_client
+from wirecheck.decode.group_protocol import POLL_EXPIRED, UNSUBSCRIBED
 
 GREETING = {"clientSoftwareName": "apache-kafka-java", "clientSoftwareVersion": "3.7.0"}
 CONTROLLER = ranges("4.4.0", "C")
@@ -2410,11 +2411,11 @@ def cli006_cannot_know__writes_without_a_response(lab):
 # GRP008
 
 
-def leaves(talk, times, *, again=True, version=5):
+def leaves(talk, times, *, again=True, version=5, reason=None):
     """Each time of its own accord; it joins again after ten seconds."""
     for at in times:
         member_of_group = {"memberId": "m-1"}
-        asked = {"groupId": "g", "members": [member_of_group]}
+        asked = {"groupId": "g", "members": [member_of_group | ({"reason": reason} if reason else {})]}
         talk.ask(at, "LeaveGroup", version, asked, {"errorCode": 0, "members": [{**member_of_group, "errorCode": 0}]})
         joined = {"errorCode": 0, "memberId": "m-1", "leader": "m-1"}
         if again:
@@ -2478,6 +2479,17 @@ def grp008_near_miss__two_agents_whose_clocks_differ(lab):
     """Each shows the one message, in two slots of time."""
     leaves(member(lab, until=30), [309.95, 310.1], again=False)
     lab.until = 330
+
+
+def grp008_near_miss__unsubscribes(lab):
+    """Kafka Streams, of which tasks were taken: it polls in time."""
+    leaves(member(lab, until=30), [310, 350, 390], reason=UNSUBSCRIBED)
+    lab.until = 420
+
+
+def grp008_fires__states_that_it_did_not_poll(lab):
+    leaves(member(lab, until=30), [310, 620, 930], reason=POLL_EXPIRED)
+    lab.until = 950
 
 
 def grp008_near_miss__an_administrator(lab):

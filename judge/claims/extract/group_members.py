@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from wirecheck.decode.group_protocol import POLL_EXPIRED, assignment
+from wirecheck.decode.group_protocol import POLL_EXPIRED, UNSUBSCRIBED, assignment
 from wirecheck.judge.claims.batch import Batch, Bools, Lines
 from wirecheck.judge.claims.claim import Claim
 from wirecheck.judge.claims.extract.client_sets import Partitions
@@ -49,7 +49,8 @@ def claims(batch: Batch) -> Iterator[Rows]:
             yield of_members(alive, "member_id", peak, epoch >= 0)
             yield left(alive, epoch == LEAVES)
     if gone := batch.lines("LeaveGroup", "response"):
-        yield left(gone, np.ones(len(gone), np.bool_), peak={"expired": expired_ns(gone)})
+        peak = {"expired": gives(gone, POLL_EXPIRED), "unsubscribed": gives(gone, UNSUBSCRIBED)}
+        yield left(gone, np.ones(len(gone), np.bool_), peak=peak)
 
 
 def patience_ms(joined: Lines) -> Ints:
@@ -65,11 +66,11 @@ def listed_in(joined: Lines) -> Ints:
     return found
 
 
-def expired_ns(gone: Lines) -> Ints:
-    """When LeaveGroup was answered to a member whose application did not poll in time; -1 for others."""
+def gives(gone: Lines, why: str) -> Ints:
+    """When LeaveGroup was answered to a member that gives this reason; -1 for others."""
     asked, says = gone.batch.lines("LeaveGroup", "request", "members"), np.zeros(len(gone.batch.decoded), np.bool_)
     if asked is not None:
-        says[asked.message[[reason == POLL_EXPIRED for reason in asked.table["reason"].strings()]]] = True
+        says[asked.message[[reason == why for reason in asked.table["reason"].strings()]]] = True
     found: Ints = np.where((gone.partner >= 0) & says[gone.partner], gone.ts_ns, -1)
     return found
 
