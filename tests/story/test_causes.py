@@ -200,6 +200,14 @@ def test_a_refused_version_follows_from_the_client_that_sends_it():
         assert linked([old, refused | other])["VER001"].cause is None
 
 
+def test_a_close_follows_from_the_malformed_request_before_it():
+    broken = found("WIR003", client_ids=["a"], sides=[side("Metadata", 11)])
+    closed = found("CLI001", client_ids=["a"], brokers=[1], sides=[side("Metadata", 11)])
+    assert linked([broken, closed])["CLI001"].cause == "WIR003"
+    assert linked([broken, closed | {"client_ids": ["b"]}])["CLI001"].cause is None
+    assert linked([broken, closed | {"sides": [side("Metadata", 12)]}])["CLI001"].cause is None
+
+
 def test_at_an_address_that_changed_cluster_ids_without_a_name_and_other_versions_follow_from_the_change():
     switched = found("CLU004", lasts_s=5, topic_ids=[OLD], sides=[side("DescribeCluster", 1)])
     unnamed = found("TID014", at_s=600, topic_ids=[OLD], sides=[side("Fetch", 13)])
