@@ -21,8 +21,10 @@ from wirecheck.judge.thresholds import SECOND_NS
 TASK, WORKER = "connector-consumer-", "connect"
 """How the client IDs of a sink task's consumer, and of its worker's own clients, begin by default."""
 STORE = "-statuses"
-"""How that of the client ends which keeps the states of a worker's tasks; it begins as those of its other clients."""
-JOIN, LEAVE, FETCH = "JoinGroup", "LeaveGroup", "Fetch"
+"""How that of the client ends which keeps the states of a worker's tasks: after the group and the client.id, if any, of
+the worker, which has that alone.
+"""
+JOIN, LEAVE, FETCH, BEAT = "JoinGroup", "LeaveGroup", "Fetch", "Heartbeat"
 REARRANGED_NS = 15 * SECOND_NS
 """So soon after its workers join again a task is stopped, or begins and fails."""
 
@@ -68,7 +70,11 @@ def failed(one: Reader, reads: str, last: Claim, log: Log) -> bool:
 
 
 def lives(worker: list[Claim], left_ns: int, until_ns: int) -> bool:
-    """Whether the worker asks for anything soon after, and later. It sends a heartbeat each 3 s."""
+    """Whether the worker asks for anything soon after, and later. It sends a heartbeat each 3 s; without any, it may
+    have another name.
+    """
+    if not any(claim["api"] == BEAT for claim in worker):
+        return False
     runs = [run for claim in worker for run in claim.outcomes.runs()]
     soon = any(run.first_ns <= left_ns + 2 * SLOT_NS and run.last_ns >= left_ns + SLOT_NS for run in runs)
     return soon and any(run.last_ns >= until_ns for run in runs)
@@ -96,8 +102,9 @@ def is_seen(worker: list[Claim], host: str, since_ns: int, log: Log) -> bool:
 def of_worker(one: Reader, context: CheckContext) -> Iterator[Claim]:
     """What the other clients of a task's worker ask for, but for its tasks."""
     there = [subject for subject in context.ledger.subjects("client") if subject[2] == one.host]
-    stores = (name.removesuffix(STORE) for _, name, _ in there if name.endswith(STORE))
-    begins = (WORKER, *(f"{name}-" for name in stores if name))
+    stores = {name.removesuffix(STORE) for _, name, _ in there if name.endswith(STORE)}
     for subject in there:
-        if f"{subject[1]}-".startswith(begins) and not subject[1].startswith("connector-"):
+        name = subject[1]
+        of_store = any(f"{name}-".startswith(f"{store}-") or store.endswith(f"-{name}") for store in stores)
+        if (of_store or name.startswith(WORKER)) and not name.startswith("connector-"):
             yield from context.ledger.claims("activity", *subject)

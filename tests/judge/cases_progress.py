@@ -829,14 +829,23 @@ def grp011_fires__a_connect_task_that_fails_later(lab):
     task_leaves(lab, left=50)
 
 
-def named_worker(lab, **more):
-    """A worker with a client.id, as its clients that keep configurations, offsets and states have it, too."""
-    fetches(lab, [(5, 0, 0)], talk=lab.talk(client_id="pipes-statuses", host="10.0.0.7"))
-    task_leaves(lab, left=50, name="pipes", **more)
+def named_worker(lab, name="pipes", **more):
+    """A worker with a client.id: those of its clients that keep configurations, offsets and states begin with the
+    group, and have it, too.
+    """
+    fetches(
+        lab, [(at, 0, 0) for at in range(5, 150, 5)], talk=lab.talk(client_id="etl-pipes-statuses", host="10.0.0.7")
+    )
+    task_leaves(lab, left=50, name=name, **more)
 
 
 def grp011_fires__a_task_of_a_named_connect_worker(lab):
     named_worker(lab)
+
+
+def grp011_cannot_know__what_the_worker_is_called(lab):
+    """It may have joined again."""
+    named_worker(lab, "other", joins=(8, 49))
 
 
 def grp011_near_miss__a_connector_of_a_named_worker_is_deleted(lab):
