@@ -64,19 +64,13 @@ def acknowledged_records_lost(subject: Subject, group: Group, context: CheckCont
         return
     name, states = name_of(subject, group, context), context.by("partition", "partition", group, *subject)
     every = by_id_and_name("serves", subject, name, group, context)
-    served = [one for one in every if one["topic_id"] in {None, ZERO, topic_id}]
-    if not served:
-        return
-    alive = Alive.of(subject, name, served, group, context)
-    for (partition,), claims in gathered(served, "partition"):
-        if not may_fall(claims):
+    for (partition,), claims in gathered(of_id(every, topic_id), "partition"):
+        fall, kind = fall_of(claims, subject, name, group, context), None
+        if fall is None:
+            fall, kind = fall_of(claims, subject, name, group, context, alone=True), "information"
+        if fall is None:
             continue
         mine = states.get((partition,), [])
-        fall, kind = worst(claims, mine, alive, context, alone=False), None
-        if fall is None:
-            fall, kind = worst(claims, mine, alive, context, alone=True), "information"
-        if fall is None:
-            continue
         leader = context.clusters.broker(fall.low.claim["endpoint"], start_ns(fall.low.slot))
         words = {
             "partition": partition,
@@ -97,6 +91,23 @@ def acknowledged_records_lost(subject: Subject, group: Group, context: CheckCont
             last_ns=end_ns(fall.last.slot),
             words=words,
         )
+
+
+def of_id(served: Iterable[Claim], topic_id: str) -> list[Claim]:
+    """What is stated about a topic by its name, or by this ID."""
+    return [one for one in served if one["topic_id"] in {None, ZERO, topic_id}]
+
+
+def fall_of(
+    served: list[Claim], subject: Subject, name: str | None, group: Group, context: CheckContext, *, alone: bool = False
+) -> Fall | None:
+    """The deepest fall of one partition, of which servers state this; `alone`: below what the leader alone had."""
+    if not may_fall(served):
+        return None
+    states = context.by("partition", "partition", group, *subject).get((served[0]["partition"],), [])
+    every = by_id_and_name("serves", subject, name, group, context)
+    alive = Alive.of(subject, name, of_id(every, subject[1]), group, context)
+    return worst(served, states, alive, context, alone=alone)
 
 
 def sides_of(fall: Fall, states: Iterable[Claim], leader: int | None) -> tuple[Side, ...]:

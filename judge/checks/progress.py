@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from wirecheck.client_ids import is_internal
 from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks.log_ends import NEVER, fall_of, of_id
 from wirecheck.judge.checks.shapes import (
     brokers_of,
     by_key,
@@ -45,6 +46,7 @@ ROUNDS = 3
 END, ANSWERED_NS = -1, 5_000_000_000
 """The timestamp of ListOffsets for the end of a log; so soon after an answer its client goes on from there."""
 BEHIND, DELETED = "it begins the recreated topic behind them", "the log had deleted its offset"
+FELL = "its log had fallen back behind it"
 OLD_OFFSET = "its group kept an old offset"
 RESET_S = 30
 """A client asks where to go on at its next poll."""
@@ -402,7 +404,7 @@ def records_never_read(subject: Subject, group: Group, context: CheckContext) ->
     """One per client: what it left out of each partition."""
     log = log_of(subject, group, context)
     found: dict[Who, dict[int, list[Skip]]] = {}
-    kinds = (of_recreation, of_former_offset, of_range, of_lost_offset)
+    kinds = (of_recreation, of_former_offset, of_range, of_lost_offset, of_fall)
     for partition in sorted(log.of("position")):
         every = [one for one in readers(log.at("position", partition)) if not is_internal(one.client_id or "")]
         for one in (skip for kind in kinds for skip in kind(log, partition, every)):
@@ -695,6 +697,36 @@ def of_range(log: Log, partition: int, every: list[Reader]) -> Iterator[tuple[Wh
             if 0 < offset < end <= highest and not goes_on(mine, second, range(offset, end), log):
                 ts_ns = max(second * SECOND_NS, claims[0].first.ts_ns)
                 yield who, Skip(offset, end, ts_ns, DELETED, {"retention": "deleted"}, 0, claims)
+
+
+def of_fall(log: Log, partition: int, every: list[Reader]) -> Iterator[tuple[Who, Skip]]:
+    """Readers that were ahead of a log that fell back, and go on where they were: what was written there since is new.
+    Who asks for the end of each epoch goes back to where the log was cut (KIP-320), as does any member of its group.
+    """
+    subject = "id", log.topic_id or ""
+    served = of_id(log.at("serves", partition), subject[1]) if log.topic_id and every else []
+    fall = fall_of(served, subject, log.topic.name, log.group, log.context) if served else None
+    if fall is None:
+        return
+    since, cut, by_reader = fall.low.slot, fall.low.offset, by_who(every)
+    asked = {
+        who: [each for one in mine for each in by_slot(one.claims, lowest=True)] for who, mine in by_reader.items()
+    }
+    least = {who: min((offset for slot, offset in each if slot >= since), default=NEVER) for who, each in asked.items()}
+    shared: dict[tuple[str, str | None], int] = {}
+    for who, place in (
+        (who, place) for who, mine in by_reader.items() for one in mine for place in shared_by(one, log)
+    ):
+        shared[place] = min(least[who], shared.get(place, NEVER))
+    for who, mine in by_reader.items():
+        ahead = any(slot < since and offset > cut for slot, offset in asked[who])
+        reads_on = any(slot > since for slot, _ in asked[who])
+        if not ahead or not reads_on or not log.whole(who, start_ns(fall.high.slot)):
+            continue
+        if min(shared[place] for one in mine for place in shared_by(one, log)) > cut:
+            claims = [claim for one in mine for claim in one.claims]
+            again = max(one.last[1] for one in mine) - least[who]
+            yield who, Skip(cut, least[who], start_ns(since), FELL, {}, again, claims)
 
 
 def goes_on(mine: list[Reader], second: int, gone: range, log: Log) -> bool:

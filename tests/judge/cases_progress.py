@@ -287,6 +287,51 @@ def starts_again(lab, offset, *, committed=True):
     fetches_offset(lab, 301, offset)
 
 
+def loses_its_end(lab, goes_back_to=None, *, ahead=60, reads_on=True, **facts):
+    """Broker 2 lacks all from 30 on as it is elected at 65 s; its log has again what the reader waits for at 156 s."""
+    brokers = {"brokers": {B1: 1, B2: 2}, "replicas": (1, 2)}
+    lab.metadata(0, [("songs", ID_1, 0, 0)], **brokers)
+    grows(lab, 61)
+    fetches(lab, follows(1, ahead), talk=lab.talk(client_id="reader", host="10.0.0.7", **facts))
+    lab.metadata(65, [("songs", ID_1, 0, 1)], leader=2, **brokers)
+    other = lab.talk(B2, "other", "10.0.0.8")
+    ends = {at: 30 + (at - 66) // 3 for at in range(66, 220, 3)}
+    fetches(lab, [(at, end, end) for at, end in ends.items()], talk=other)
+    reader = lab.talk(B2, "reader", "10.0.0.7")
+    if goes_back_to is not None:
+        fetches(lab, [(72, goes_back_to, ends[72])], talk=reader)
+    fetches(lab, [(at, end, end) for at, end in ends.items() if end >= 60 and reads_on], talk=reader)
+    lab.metadata(220, [("songs", ID_1, 0, 1)], leader=2, **brokers)
+    lab.until = 225
+
+
+def grp010_fires__the_log_lost_its_end(lab):
+    loses_its_end(lab)
+    (found,) = lab.findings("GRP010")
+    assert "its log had fallen back" in found["summary"], found["summary"]
+
+
+def grp010_near_miss__it_goes_back_to_where_the_log_was_cut(lab):
+    """It asks for the end of the epoch before, as Java's consumer does (KIP-320)."""
+    loses_its_end(lab, 30)
+
+
+def grp010_near_miss__it_reads_the_log_again(lab):
+    loses_its_end(lab, 0)
+
+
+def grp010_near_miss__it_was_not_that_far(lab):
+    loses_its_end(lab, 28, ahead=28)
+
+
+def grp010_near_miss__it_ends_with_its_broker(lab):
+    loses_its_end(lab, reads_on=False)
+
+
+def grp010_cannot_know__what_it_asked_for_as_the_log_lost_its_end(lab):
+    loses_its_end(lab, unseen_request_bytes=300, gaps=(lacks(ns(70), 1, 300),))
+
+
 def grp010_fires__it_asks_for_the_end_of_the_new_topic(lab):
     """After one fetch at its old offset, which the new topic does not have: it reads on as it is configured."""
     recreated(lab)
