@@ -14,6 +14,7 @@ from wirecheck.questions.group_lag import Behind, History, Lives, Reached, lag
 from wirecheck.questions.group_messages import (
     COLUMNS,
     HEARTBEATS,
+    UNKNOWN_MEMBER_ID,
     Place,
     Step,
     acknowledged,
@@ -190,7 +191,7 @@ class Groups(Accumulator):
         rejoins = step.api == "Heartbeat" and step.error == REBALANCE_IN_PROGRESS
         if step.api == "JoinGroup" or rejoins:
             group.asked_ns = max(group.asked_ns, step.asked_ns)
-        if step.leaves:
+        if step.leaves or step.error == UNKNOWN_MEMBER_ID:
             group.members.pop(step.member, None)
         elif step.api == "JoinGroup" and step.is_open:
             group.waits(step.connection, step)

@@ -174,6 +174,18 @@ def test_members_that_wait_in_a_join_are_members(tmp_path):
     assert members(row) == "4 (3 joining)"
 
 
+def test_a_member_that_its_coordinator_does_not_know_is_none(tmp_path):
+    """It joins under another ID."""
+    lab = Lab()
+    talk = lab.talk(client_id="reader")
+    for at, member in ((1, "a"), (20, "b")):
+        joined(talk, at, "g", member, 1)
+    beat = {"groupId": "g", "memberId": "a", "generationId": 1}
+    talk.ask(18, "Heartbeat", 4, beat, {"errorCode": 25})
+    lab.until = 30
+    assert listed_group(lab, tmp_path).members == 1
+
+
 def test_a_commit_without_a_response_is_none(tmp_path):
     lab = Lab()
     talk = lab.talk(client_id="app", host="10.0.0.7")
