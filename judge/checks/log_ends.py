@@ -65,6 +65,8 @@ def acknowledged_records_lost(subject: Subject, group: Group, context: CheckCont
     name, states = name_of(subject, group, context), context.by("partition", "partition", group, *subject)
     every = by_id_and_name("serves", subject, name, group, context)
     for (partition,), claims in gathered(of_id(every, topic_id), "partition"):
+        if not may_fall(claims):
+            continue
         fall, kind = fall_of(claims, subject, name, group, context), None
         if fall is None:
             fall, kind = fall_of(claims, subject, name, group, context, alone=True), "information"

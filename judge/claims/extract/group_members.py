@@ -23,6 +23,8 @@ MEMBER = "member"
 JOIN, CLASSIC, NEXT, SHARE = "JoinGroup", "Heartbeat", "ConsumerGroupHeartbeat", "ShareGroupHeartbeat"
 STREAMS = "StreamsGroupHeartbeat"
 BY_ID = (NEXT, SHARE)
+REASONS = {"expired": POLL_EXPIRED, "unsubscribed": UNSUBSCRIBED}
+STATED: dict[str | None, int] = {POLL_EXPIRED: 2, UNSUBSCRIBED: 1}
 LEAVES = -1
 """The member epoch of a member that leaves."""
 PARTITIONS = "assignment.topic_partitions"
@@ -49,8 +51,7 @@ def claims(batch: Batch) -> Iterator[Rows]:
             yield of_members(alive, "member_id", peak, epoch >= 0)
             yield left(alive, epoch == LEAVES)
     if gone := batch.lines("LeaveGroup", "response"):
-        peak = {"expired": gives(gone, POLL_EXPIRED), "unsubscribed": gives(gone, UNSUBSCRIBED)}
-        yield left(gone, np.ones(len(gone), np.bool_), peak=peak)
+        yield left(gone, np.ones(len(gone), np.bool_), peak=reasons(gone))
 
 
 def patience_ms(joined: Lines) -> Ints:
@@ -66,13 +67,14 @@ def listed_in(joined: Lines) -> Ints:
     return found
 
 
-def gives(gone: Lines, why: str) -> Ints:
-    """When LeaveGroup was answered to a member that gives this reason; -1 for others."""
-    asked, says = gone.batch.lines("LeaveGroup", "request", "members"), np.zeros(len(gone.batch.decoded), np.bool_)
+def reasons(gone: Lines) -> dict[str, Ints]:
+    """When LeaveGroup was answered to a member that did not poll in time, or unsubscribed; -1 for others."""
+    asked, given = gone.batch.lines("LeaveGroup", "request", "members"), np.zeros(len(gone.batch.decoded), np.int64)
     if asked is not None:
-        says[asked.message[[reason == why for reason in asked.table["reason"].strings()]]] = True
-    found: Ints = np.where((gone.partner >= 0) & says[gone.partner], gone.ts_ns, -1)
-    return found
+        words = [STATED.get(reason, 0) for reason in asked.table["reason"].strings()]
+        np.maximum.at(given, asked.message, words)
+    why = np.where(gone.partner >= 0, given[gone.partner], 0)
+    return {name: np.where(why == STATED[word], gone.ts_ns, -1) for name, word in REASONS.items()}
 
 
 def left(answers: Lines, where: Bools, **more: Any) -> Rows:
