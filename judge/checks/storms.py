@@ -228,7 +228,7 @@ def rate(streak: Streak) -> float:
 
 def storm(asked: Asked, fast: Fast, subject: Subject, group: Group, context: CheckContext) -> Evidence:
     streak, topic = fast
-    errors = [outcome_name(code) for code in mostly(streak, asked.outcomes)]
+    errors = [outcome_name(code) for code in mostly(streak, asked)]
     before = asked.before_per_s(streak.first_ns)
     words = {
         "client": subject[1] or "a client without an ID",
@@ -250,10 +250,13 @@ def storm(asked: Asked, fast: Fast, subject: Subject, group: Group, context: Che
     return resting_on(mine, *subject[1:], asked.api, **about)
 
 
-def mostly(streak: Streak, outcomes: Outcomes) -> list[int]:
-    """Its errors, unless most of what it asked for meanwhile was granted."""
+def mostly(streak: Streak, asked: Asked) -> list[int]:
+    """Its errors, unless it is about what is granted, too, and most of that was."""
     errors = [code for code in streak.errors if code != SUCCESS]
-    return errors if meanwhile(streak, outcomes, errors) >= meanwhile(streak, outcomes, {SUCCESS}) else []
+    if asked.api not in SELDOM:
+        return errors
+    rejected, granted = (meanwhile(streak, asked.outcomes, codes) for codes in (errors, {SUCCESS}))
+    return errors if rejected >= granted else []
 
 
 def meanwhile(streak: Streak, outcomes: Outcomes, codes: Collection[int]) -> int:

@@ -79,6 +79,7 @@ def cli012_fires__of_one_topic(lab):
     fetches(lab, every(105), (ID_1, 100), (ID_2, 0))
     (found,) = lab.findings("CLI012")
     assert found["topic_ids"] == [ID_1]
+    assert ": they are rejected (UNKNOWN_TOPIC_ID)" in found["summary"], found["summary"]
 
 
 def cli012_fires__heartbeats(lab):
