@@ -70,6 +70,11 @@ def worker_died(text: str) -> bool:
     return any(words in text for words in DIED) or STARTER_DIED.search(text) is not None
 
 
+def disk_full(text: str) -> bool:
+    """Whether there was no space for what was to be written: it is written once there is."""
+    return any(words in text for words in FULL)
+
+
 def too_busy(text: str) -> bool:
     """Whether Spark's timeout was too short for this machine: nothing is wrong with the batch."""
     return any(words in text for words in TOO_BUSY)

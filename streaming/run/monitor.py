@@ -7,7 +7,7 @@ import datetime as dt
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from tempfile import TemporaryFile
@@ -15,7 +15,7 @@ from threading import Event
 from typing import Any
 
 import pyarrow as pa
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyarrow import fs
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -28,7 +28,8 @@ from wirecheck.judge.results import open_rows
 from wirecheck.streaming import checkpoint
 from wirecheck.streaming.checkpoint import CheckpointRefused
 from wirecheck.streaming.run.arrivals import Arrivals
-from wirecheck.streaming.run.failure import BUSY_S, PAUSES_S, batch_files, in_one_line, too_busy, worker_died
+from wirecheck.streaming.run.batch_repeats import Repeats
+from wirecheck.streaming.run.failure import batch_files, in_one_line
 from wirecheck.streaming.run.feed import Feed, opened
 from wirecheck.streaming.run.metrics_page import SHOWN, SLOW_S, Page, Query
 from wirecheck.streaming.run.plan import MonitorError, Plan, Say
@@ -42,7 +43,7 @@ from wirecheck.streaming.run.resources import (
 )
 from wirecheck.streaming.run.web_server import NO_RUNBOOKS, Front
 from wirecheck.streaming.spark.java import JavaMissing
-from wirecheck.streaming.spark.left_over import end_left_over
+from wirecheck.streaming.spark.left_over import drop_state_copies
 from wirecheck.streaming.spark.pipeline import Job, start
 from wirecheck.streaming.spark.session import (
     JAVA_ENDED,
@@ -152,32 +153,25 @@ def begin(settings: Settings, watch: "Watch") -> None:
 
 
 def run_with_restarts(spark: SparkSession, job: Job, settings: Settings, watch: "Watch", feed: Feed) -> StreamingQuery:
-    """Run the query. A batch over which a worker died is repeated once; one for which the machine was too busy, after
-    longer and longer pauses, until it has been so for BUSY_S or has been tried `watch.busy_tries` times.
-    """
-    repeated: list[str] | None = None
-    busy_since: tuple[int, float] | None = None
-    tries = 0
+    """Run the query. A batch that failed for a reason that passes is repeated (`batch_repeats.py`)."""
+    repeats = Repeats(watch.plan, watch.stopping, watch.say, partial(waits, spark, feed, watch.page), watch.busy_tries)
+    watch = replace(watch, committed=repeats.committed)
     while True:
         try:
             return supervise(spark, job, settings, watch, feed)
-        except PySparkException as failure:
-            if too_busy(str(failure)) and not watch.stopping.is_set():
-                committed = checkpoint.committed(watch.plan.checkpoint)
-                if busy_since is None or busy_since[0] != committed:
-                    busy_since, tries = (committed, time.monotonic()), 0
-                    watch.say("this machine is too busy for Spark to start Python: the batch is repeated")
-                tries += 1
-                if time.monotonic() - busy_since[1] >= BUSY_S or tries == watch.busy_tries:
-                    raise
-                end_left_over()
-                watch.stopping.wait(PAUSES_S[min(tries, len(PAUSES_S)) - 1])
-                continue
-            batch = checkpoint.newest_files(watch.plan.checkpoint)
-            if not worker_died(str(failure)) or batch == repeated:
+        except (PySparkException, Py4JJavaError) as failure:
+            if not repeats.after(str(failure)):
                 raise
-            repeated = batch
-            watch.say("a worker died: the batch is repeated")
+
+
+def waits(spark: SparkSession, feed: Feed, page: Page) -> None:
+    """No query runs: what waits is shown all the same, and nothing is kept for one."""
+    drop_state_copies(spark)
+    with suppress(OSError):  # which the next batch reports
+        if not feed.plan.once:
+            feed.arrivals.look()
+    page.update(measured(None, feed.waiting()))
+    page.alive()
 
 
 def prepared(plan: Plan, settings: Settings, page: Page) -> tuple[Job, Settings, Feed]:
@@ -276,6 +270,8 @@ class Watch:
     """Endpoints of which it was printed that a draft reads their messages."""
     busy_tries: int | None = None
     """So often a batch is tried on a machine that is too busy; None: until BUSY_S are over."""
+    committed: Callable[[], None] = lambda: None
+    """Called once a batch is written and committed."""
     on_waiting: Callable[[int], None] = lambda _: None
     """Called about every LOOK_S with the number of files that are not judged yet."""
 
@@ -332,6 +328,7 @@ def watched(query: StreamingQuery, feed: Feed, watch: Watch) -> None:
         ended = bool(progress and progress["batchId"] != shown and progress["numInputRows"])
         if ended:
             shown = progress["batchId"]
+            watch.committed()
             batch_s = progress["durationMs"]["triggerExecution"] / 1000 - feed.waited_s.get(shown, 0)
             watch.page.update(measured(progress, feed.waiting()), batch_s)
         elif rounds % ROUNDS == 0:

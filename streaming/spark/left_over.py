@@ -1,4 +1,4 @@
-"""The Pythons that a failed try of Spark left behind: they go on importing, and are load for the next try.
+"""What a failed query leaves behind: Pythons that go on importing, and are load for the next try; copies of the state.
 
 Spark starts a bare Python to ask a stateful step for its state's names. One that connects too late is given up, not
 ended (Spark 4.3, `PythonWorkerFactory.createSimpleWorker`).
@@ -8,6 +8,10 @@ import os
 import signal
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 BARE = b"transform_with_state_driver_worker"
 PROC = Path("/proc")
@@ -45,3 +49,10 @@ def words_of(pid: int) -> bytes:
     with suppress(OSError):
         return (PROC / str(pid) / "cmdline").read_bytes()
     return b""
+
+
+def drop_state_copies(spark: "SparkSession") -> None:
+    """Working copies of the state of a query that has failed: Spark would keep them for another minute, on a disk that
+    may be full. The next query reads the checkpoint.
+    """
+    spark._jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()  # noqa: SLF001

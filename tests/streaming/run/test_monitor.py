@@ -1,5 +1,6 @@
 """The monitor's life: what it refuses before Spark starts, and that arriving bit by bit changes nothing."""
 
+import errno
 import json
 import logging
 import os
@@ -16,7 +17,7 @@ from pyspark.errors import PySparkException
 
 from wirecheck.streaming import checkpoint
 from wirecheck.streaming.checkpoint import BatchFiles, Position
-from wirecheck.streaming.run import monitor, resources
+from wirecheck.streaming.run import batch_repeats, monitor, resources
 from wirecheck.streaming.run.arrivals import OnDisk
 from wirecheck.streaming.run.metrics_page import SHOWN, Page
 from wirecheck.streaming.run.monitor import MonitorError, Plan, Watch, prepared, run, supervise
@@ -536,7 +537,9 @@ class Unasked(Event):
 def restarted(plan, said, pauses=None, busy_tries=None):
     job, settings, feed = prepared(plan, Settings(), Page())
     watch = Watch(plan, Page(), Unasked([] if pauses is None else pauses), said.append, busy_tries=busy_tries)
-    monitor.run_with_restarts(None, job, settings, watch, feed)
+    with pytest.MonkeyPatch.context() as without_spark:
+        without_spark.setattr(monitor, "drop_state_copies", lambda _: None)
+        monitor.run_with_restarts(None, job, settings, watch, feed)
 
 
 def test_a_batch_over_which_a_worker_dies_is_repeated_once(plan, monkeypatch):
@@ -549,7 +552,7 @@ def test_a_batch_over_which_a_worker_dies_is_repeated_once(plan, monkeypatch):
 def test_a_batch_is_repeated_as_long_as_the_machine_is_too_busy_for_sparks_timeout(plan, monkeypatch):
     starts, said = dying(monkeypatch, plan, 50, BUSY), []
     ended, pauses = [], []
-    monkeypatch.setattr(monitor, "end_left_over", lambda: ended.append(1))
+    monkeypatch.setattr(batch_repeats, "end_left_over", lambda: ended.append(1))
     restarted(plan, said, pauses)
     assert (len(starts), len(ended)) == (51, 50)
     assert pauses == [2, 4, 8, 16, *[32] * 46]
@@ -565,7 +568,7 @@ def test_a_replay_tries_twice_on_a_machine_that_is_too_busy(plan, monkeypatch):
 
 def test_a_machine_that_stays_too_busy_ends_the_monitor_in_one_line(plan, monkeypatch):
     dying(monkeypatch, plan, 50, BUSY)
-    monkeypatch.setattr(monitor, "BUSY_S", 0)
+    monkeypatch.setattr(batch_repeats, "BUSY_S", 0)
     with pytest.raises(PySparkException) as failed:
         restarted(plan, [])
     assert monitor.in_one_line(str(failed.value), plan) == (
@@ -581,3 +584,90 @@ def test_a_second_death_names_the_files_of_the_batch(plan, monkeypatch):
         "the query failed: a worker died twice over one batch; give it more memory, or move the files of that batch "
         "(a-0000000001.parquet to a-0000000003.parquet) away, and start again"
     )
+
+
+FULL = "[STREAM_FAILED] Query terminated with exception: java.io.IOException: No space left on device SQLSTATE: XXKST"
+
+
+def test_a_batch_is_repeated_until_the_disk_takes_it(plan, monkeypatch):
+    plan = replace(plan, once=False)
+    starts, said, pauses = dying(monkeypatch, plan, 50, FULL), [], []
+    restarted(plan, said, pauses)
+    assert len(starts) == 51
+    assert pauses == [2, 4, 8, 16, *[32] * 46]
+    full = f"{plan.out} and {plan.checkpoint}: no space left; free some: the batch is repeated until it can be written"
+    assert said == [full]
+
+
+def test_what_a_full_disk_held_up_is_said_to_be_written_once_it_is(plan):
+    said = []
+    repeats = batch_repeats.Repeats(replace(plan, once=False), Unasked([]), said.append)
+    prepared(plan, Settings(), Page())
+    repeats.committed()
+    assert (repeats.after(FULL), repeats.after(FULL)) == (True, True)
+    repeats.committed()
+    repeats.committed()
+    assert [line.partition(": ")[2].partition(";")[0] for line in said] == [
+        "no space left", "there is space again: the batch is written, nothing is missing",
+    ]  # fmt: skip
+
+
+def test_of_two_disks_the_full_one_is_named(plan, monkeypatch):
+    prepared(plan, Settings(), Page())
+    free = {local(plan.out): 1 << 40, local(plan.checkpoint): 0}
+    monkeypatch.setattr(batch_repeats, "disk_usage", lambda path: Disk(free[path]))
+    assert batch_repeats.full_places(plan) == plan.checkpoint
+
+
+class Disk:
+    def __init__(self, free):
+        self.free = free
+
+
+def test_a_full_disk_ends_a_monitor_that_is_to_end(plan, monkeypatch):
+    """One that judges what is there once, and one that a signal asked to."""
+    dying(monkeypatch, plan, 1, FULL)
+    with pytest.raises(PySparkException) as failed:
+        restarted(plan, [])
+    assert "No space left on device; free space for" in monitor.in_one_line(str(failed.value), plan)
+    asked = Event()
+    asked.set()
+    assert not batch_repeats.Repeats(replace(plan, once=False), asked, print).after(FULL)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("where", ["files of a batch", "tables", "last table", "directory of a table"])
+def test_wherever_a_disk_is_full_the_results_are_those_of_a_replay(spark, plan, frames_files, monkeypatch, where):
+    """The second write that fails comes after one that succeeded."""
+    loop = Loop(Settings(agents=agents_of(frames_files)))
+    loop.batch(frames_files)
+    for file in frames_files:
+        (local(plan.frames) / file.name).write_bytes(file.read_bytes())
+    monkeypatch.setattr(batch_repeats, "PAUSES_S", (0,))
+    module, name = {
+        "files of a batch": (checkpoint, "_write"),
+        "tables": (batches, "sync"),
+        "last table": (batches.Folders, "put"),
+        "directory of a table": (batches.Path, "rename"),
+    }[where]
+    job, settings, feed = prepared(plan, Settings(), page := Page())
+    calls, whole = [], getattr(module, name)
+
+    def failing(*args, **options):
+        calls.append(1)
+        if len(calls) in {1, 4, 5}:
+            raise OSError(errno.ENOSPC, "No space left on device", "part.parquet")
+        return whole(*args, **options)
+
+    said, ending = [], Event()
+    plan = replace(plan, once=False, max_batch_bytes=1)
+    feed.plan = plan
+    watch = Watch(plan, page, ending, said.append, on_waiting=lambda files: files or ending.set())
+    monkeypatch.setattr(module, name, failing)
+    monitor.run_with_restarts(spark, job, settings, watch, feed)
+    assert (
+        len([line for line in said if "no space left" in line]) == len([line for line in said if "again" in line]) > 0
+    )
+    verdict = Result.read(plan.out, checkpoint.run_of(plan.checkpoint)).json()
+    assert verdict == loop.result().json()
+    assert shown(page) == totals_of(verdict)
