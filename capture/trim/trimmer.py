@@ -50,6 +50,8 @@ class Bounds:
     unknown_bytes: int = 256 * KIB
     """Of a connection that is not recognised as Kafka, or where no message boundary is known."""
     unknown_ns: int = 2 * SECOND
+    first_ns: int = 4 * SECOND
+    """The same before anything of it was given up: where a stream begins in the middle is known after up to 3 s."""
     known_ns: int = 10 * SECOND
     """Of a message that is being put together: slow links, and holes that are still to be filled."""
     all_bytes: int = 64 * MIB
@@ -266,7 +268,8 @@ class Trim(WaitingRows):
         known |= (offset == 0) & (self._boundary.of(names ^ 1) >= 0)  # a first answer to what was recognised
         _, connection = np.unique(names >> 1, return_inverse=True)
         together = np.bincount(connection, waiting_bytes * ~known)[connection]
-        overdue = ~known & ((age > self._bounds.unknown_ns) | (together > self._bounds.unknown_bytes))
+        patience = np.where(self._given_up.of(names) < 0, self._bounds.first_ns, self._bounds.unknown_ns)
+        overdue = ~known & ((age > patience) | (together > self._bounds.unknown_bytes))
         overdue |= known & (age > self._bounds.known_ns)
         largest = np.argsort(np.where(overdue, 0, -waiting_bytes), kind="stable")
         held = waiting_bytes[~overdue].sum()

@@ -10,6 +10,8 @@ from collections import Counter
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,6 +21,8 @@ from tests.depth import DEEP, examples
 from tests.scenarios.engines import Scenario, frames
 from tests.traffic import Talk
 from wirecheck.capture import frames_file
+from wirecheck.capture.frames import FRAME as FRAME_KIND
+from wirecheck.capture.trim.trimmer import Trim
 from wirecheck.decode.connection.follower import Follower
 from wirecheck.decode.connection.segments import segments as of_frames
 
@@ -110,3 +114,36 @@ def test_a_capture_that_begins_late_shows_the_same_clients(capture, ports):
         assert all(read[name] >= count - FEW for name, count in rest.items())
         several = {name for name, count in Counter(name for name, _ in late).items() if count >= DECIDES}
         assert several <= {name for name, _ in asked(whole)}
+
+
+STEP_NS = 100_000_000
+"""So often a live agent says how far it has come."""
+
+
+def trimmed(table):
+    """What an agent writes of these frames, of which each comes in its time."""
+    trim, ts_ns, agent, written = Trim(), table["ts_ns"].to_numpy(), table["agent"][0].as_py(), []
+    for now_ns in range(int(ts_ns[0]), int(ts_ns[-1]) + STEP_NS, STEP_NS):
+        come = np.flatnonzero((ts_ns > now_ns - STEP_NS) & (ts_ns <= now_ns))
+        if len(come):
+            written += trim.add(table.slice(come[0], len(come)).combine_chunks().to_batches()[0])
+        written += trim.advance(agent, now_ns)
+    return pa.Table.from_batches([*written, *trim.drain()])
+
+
+@pytest.mark.parametrize("name", CAPTURES[:2])
+def test_an_agent_that_begins_late_keeps_what_is_read_there(name, tmp_path):
+    """Connections are joined in their middle: where a message begins is known seconds later."""
+    (file,) = frames([Scenario(name).pcap], tmp_path)
+    table = frames_file.read(file)
+    table = table.filter(pc.equal(table["kind"], FRAME_KIND)).sort_by("ts_ns")
+    dice = random.Random(name)
+    for _ in range(8 if DEEP else 2):
+        late = table.slice(dice.randrange(len(table) // 50, len(table)))
+        read, kept = Counter(asked_of(late)), Counter(asked_of(trimmed(late)))
+        assert read - kept == Counter()
+
+
+def asked_of(table):
+    """Requests by connection and correlation ID, each as often as it was read."""
+    return [(row[2][7], row[2][3]) for row in followed(of_frames(table)) if row[2]]

@@ -128,9 +128,9 @@ def test_a_file_does_not_promise_the_time_of_what_still_waits(tmp_path, written,
     waits_ns = every["ts_ns"][len(found) - 1].as_py()
     assert (found[-1]["kind"], found[-1]["ts_ns"]) == (frames.PROGRESS, waits_ns - 1)
     assert len(found) - 1 < every.num_rows
-    disk.writer.show(Shown(newest_ns + 3 * SECOND, roll=True))
+    disk.writer.show(Shown(newest_ns + 5 * SECOND, roll=True))
     found = disk.rows()
-    assert (found[-1]["kind"], found[-1]["ts_ns"]) == (frames.PROGRESS, newest_ns + 3 * SECOND)
+    assert (found[-1]["kind"], found[-1]["ts_ns"]) == (frames.PROGRESS, newest_ns + 5 * SECOND)
     assert len(found) - 2 == every.num_rows
 
 

@@ -167,8 +167,8 @@ def test_what_waits_goes_when_time_does_though_no_row_comes(written):
     left = sum(part.num_rows for part in trim.add(rows))
     assert left < rows.num_rows
     assert trim.oldest_ns == rows["ts_ns"][left].as_py()
-    assert not list(trim.advance("decode", newest_ns + 2 * SECOND))
-    (rest,) = trim.advance("decode", newest_ns + 2 * SECOND + 1)
+    assert not list(trim.advance("decode", newest_ns + 4 * SECOND))
+    (rest,) = trim.advance("decode", newest_ns + 4 * SECOND + 1)
     assert left + rest.num_rows == rows.num_rows
     assert trim.oldest_ns is None
     assert b"".join(rest["payload"].to_pylist()) == b""
