@@ -314,9 +314,13 @@ def _replace(shared: Shared, connection: Connection, keys: list[str]) -> Connect
 
 def _fits(shared: Shared, connection: Connection, direction: Direction, seq: i64) -> bool:
     """Whether a SYN is this connection's own: seen before, or late in a shuffled capture."""
+    frame, other = shared.frame, connection.other(direction)
+    if frame.agent != connection.agent and direction.joined_behind(seq):  # the first agent lost it
+        if direction.stream == modes.HELD:
+            direction.begin_late(seq, shared.limits.held_bytes)
+        return True
     if direction.start_seen:
         return direction.began_at(seq)
-    frame, other = shared.frame, connection.other(direction)
     answers = frame.flags & ACK != 0 and other.start_seen and other.began_at(frame.ack)  # however often it was sent
     if frame.flags & ACK and other.start_seen and (frame.ack - other.base) & SEQUENCE > SYN_DATA:
         return False  # it answers another SYN, which comes behind it

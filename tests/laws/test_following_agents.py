@@ -126,3 +126,13 @@ def test_loopback_of_two_hosts_stays_apart():
     frames = [replace(f, src=("127.0.0.1", f.src[1]), dst=("127.0.0.1", f.dst[1])) for f in conversation(5)]
     results = seen_by_both(view(frames, "a"), view(frames, "b"))
     assert len(exchange_rows(results)) == 2 * 6
+
+
+@pytest.mark.parametrize("skew_ns", [0, 400_000_000, 3 * SECOND, -3 * SECOND])
+@pytest.mark.parametrize("lost", [{0}, {1}, {0, 1}, {0, 1, 2}, {0, 1, 2, 3}, {*range(12)}], ids=len)
+def test_an_agent_that_lost_the_handshake_shows_no_second_connection(lost, skew_ns):
+    """The other agent has it, and may come to it when the connection is over by the clock of this one."""
+    frames = conversation(20)
+    results = seen_by_both(view(frames, "a"), view(frames, "b", lost=lost, skew_ns=skew_ns))
+    assert exchange_rows(results, packets=False) == exchange_rows(follow(frames), packets=False)
+    assert len(facts(results)) == 1

@@ -71,6 +71,7 @@ NEAR: Final = BELIEVABLE >> 6
 REORDERED_NS: Final = 3_000_000  # a hole that is filled so soon: its segment was overtaken (as Wireshark has it)
 MOVED: Final = -1
 PROBE_BYTES: Final = 1  # of a keep-alive or a window probe, which send a byte again (RFC 9293 3.8.4, 3.8.6.1)
+JOINED: Final = 1 << 16  # bytes before the first one seen within which its SYN is looked for
 MIDDLE: Final = 1 << 32  # offset of the first byte seen if no SYN was: earlier bytes get smaller offsets, still > 0
 
 
@@ -146,6 +147,12 @@ class Direction:
     def began_at(self, seq: i64) -> bool:
         """Whether offset 0 is at this number."""
         return (self.base - seq) & 0xFFFFFFFF == 0
+
+    def joined_behind(self, seq: i64) -> bool:
+        """Whether a SYN with this number is that of a stream which was joined in its middle, at most so far behind it.
+        A later connection of the same ports has higher numbers (RFC 6528).
+        """
+        return self.stream != modes.UNSEEN and 0 <= MIDDLE - self.offset_of(seq) < JOINED
 
     # --- how far it is
 
