@@ -14,15 +14,15 @@ from functools import cached_property
 from typing import Any, cast, get_args
 
 from wirecheck.client_ids import broker_of, is_internal
-from wirecheck.decode.peer import Conversation
+from wirecheck.decode.peer import Conversation, ends_of
 from wirecheck.judge.checks.listed_checks import check_of
 from wirecheck.judge.checks.page import remedy
 from wirecheck.story import harm, outcomes
 from wirecheck.story.causes import requesters
 from wirecheck.story.entries import BLAMED, origin
-from wirecheck.story.just_before import just_before
+from wirecheck.story.just_before import just_before, rejected_creation
 from wirecheck.story.reading_options import dialects_read, reading_options
-from wirecheck.story.seen import Client, Recreation
+from wirecheck.story.seen import Client, Cluster, Recreation
 from wirecheck.story.verdict import (
     Act,
     Card,
@@ -93,6 +93,18 @@ class CardContext:
     """Rows of the table of changes."""
     recreations: Sequence[Recreation] = ()
     """What clients did with topics that were created again."""
+    clusters: Sequence[Cluster] = ()
+
+    @cached_property
+    def servers(self) -> Mapping[str, str]:
+        """Of each server with a known cluster that cluster, by ID or label."""
+        return {end: one.cluster_id or one.label for one in self.clusters for end in one.endpoints}
+
+    def changes_in(self, cluster: str | None) -> Iterator[Mapping[str, Any]]:
+        """Those that were asked of a cluster, or of a server whose cluster is not known."""
+        for one in self.changes:
+            if cluster is None or self.servers.get(ends_of(one["connection"])[1], cluster) == cluster:
+                yield one
 
     @cached_property
     def codes(self) -> Mapping[str, int]:
@@ -195,7 +207,8 @@ def card(entry: Entry, harms: Sequence[harm.Attached], possibly: Sequence[str], 
     cause = cause_of(facts)
     hurts = of.clients or (of.partitions and entry.kind != "visibility")
     headline = capitalized(of.sentence if hurts else fault(entry, cause, context))
-    before = just_before(of.clients, context.changes, dated=context.dated) if entry.code in CHANGED_BEFORE else ()
+    changes = context.changes_in(entry.cluster) if entry.code in CHANGED_BEFORE else ()
+    before = just_before(of.clients, changes, dated=context.dated)
     return Card(headline, of, cause, action_of(facts), evidence_of(facts), before, since_then(entry, context))
 
 
@@ -712,6 +725,7 @@ def words_of(facts: CardFacts) -> dict[str, str]:
     return {
         **finding.words,
         **(recreations(facts, every) if finding.code == RECREATED else {}),
+        **(uncreated(facts) if finding.code == REFUSED else {}),
         **({"price": price(every), "readers": "yes" if len(every) > 1 else ""} if finding.code == NEVER_READ else {}),
         **dict(zip(("them", "do", "have", "their"), PRONOUNS[several], strict=True)),
         "client_host": next(iter(hosts)) if len(hosts) == 1 and facts.context.hosts else "",
@@ -732,6 +746,12 @@ def words_of(facts: CardFacts) -> dict[str, str]:
         "unknown": "yes" if finding.words.get("one") == UNKNOWN_TOPIC else "",
         "unused": "" if entry.consequences or facts.harmed.possibly else "yes",
     }
+
+
+def uncreated(facts: CardFacts) -> dict[str, str]:
+    """Words about the topic of the worst of the clients, if attempts to create it were rejected."""
+    worst = facts.harmed.clients[:1]
+    return rejected_creation(worst[0], facts.context.changes_in(facts.entry.cluster)) if worst else {}
 
 
 PRONOUNS = {False: ("it", "does", "has", "its"), True: ("them", "do", "have", "their")}

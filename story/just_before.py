@@ -1,15 +1,18 @@
-"""What was changed just before a client's requests were first rejected: reported as that, and never as the cause.
+"""What was changed just before a client's requests were first rejected: reported as that, and never as the cause. And
+who tries in vain to create a topic that a client lacks, which is the cause.
 
 Rule: a change counts if it was granted, at most WITHIN_NS before the first rejection, and is about the topic, user,
 right or quota that the rejection is about. At most MOST are named, the latest first.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from wirecheck.client_ids import broker_of
+from wirecheck.judge.checks.error_meanings import meaning_of
 from wirecheck.story.verdict import HurtClient
-from wirecheck.wording import NS_PER_S, clock
+from wirecheck.wording import NS_PER_S, clock, in_a_sentence, plural
 
 WITHIN_NS = 60 * NS_PER_S
 MOST = 2
@@ -80,3 +83,34 @@ def takes(hurt: HurtClient, kind: str, target: Row) -> bool:
     if kind != "topic" or hurt.topic is None or name in {EVERY, hurt.topic}:
         return True
     return words.startswith(("prefixed", "match", "any")) and hurt.topic.startswith(name)
+
+
+MISSING = "UNKNOWN_TOPIC_OR_PARTITION"
+CREATION, THERE = "CreateTopics", "TOPIC_ALREADY_EXISTS"
+
+
+def rejected_creation(hurt: HurtClient, changes: Iterable[Row]) -> dict[str, str]:
+    """Words about the attempts to create the topic that a client does not find, as by the admin client of a Streams
+    application, or of Connect; empty where none was rejected, or one was granted.
+    """
+    if MISSING not in hurt.error or hurt.topic is None:
+        return {}
+    tries = [
+        (bool(one["in_envelope"]), one["time"], sender(one), target["error"])
+        for one in changes
+        if one["action"] == CREATION and hurt.first_ns - WITHIN_NS <= one["time"] <= hurt.last_ns
+        for target in one["targets"] or ()
+        if target["object"] == hurt.topic and target["error"] is not None
+    ]
+    if not tries or {error for *_, error in tries} & {ACCEPTED, THERE}:
+        return {}
+    _, _, client, error = max(tries)
+    forwarded = Counter(inside for inside, *_ in tries)
+    meaning = meaning_of(error, CREATION)
+    return {
+        "creator": client,
+        "tries": plural(max(forwarded.values()), "time"),
+        "creation_error": error,
+        "creation_means": in_a_sentence(meaning.means) if meaning else "",
+        "creation_action": meaning.action if meaning else "",
+    }

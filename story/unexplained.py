@@ -15,11 +15,12 @@ from typing import Any
 
 from wirecheck.judge.checks.error_meanings import meaning_of
 from wirecheck.judge.checks.listed_checks import LISTED
+from wirecheck.judge.not_rejections import is_protocols_own
 from wirecheck.judge.results.finding import identity
 from wirecheck.story import harm
 from wirecheck.story.entries import entries
 from wirecheck.story.verdict import Finding, Harm
-from wirecheck.wording import NS_PER_S, and_list, filled
+from wirecheck.wording import NS_PER_S, and_list, filled, in_a_sentence
 
 Row = Mapping[str, Any]
 CODE = "CLI006"
@@ -28,6 +29,8 @@ KINDS = {True: "anomaly", False: "information"}
 MOST_SIDES = 4
 TOOK_OVER = frozenset({"PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH", "FENCED_INSTANCE_ID"})
 """Another process took over: that explains the other errors that the client gets."""
+WAITS = frozenset({"ASSIGNMENT_DELAYED", "COORDINATOR_LOAD_IN_PROGRESS"})
+"""They end by themselves, but for what the other errors are about."""
 
 
 def unexplained(findings: Sequence[Finding], harms: Sequence[tuple[Harm, Row]]) -> list[dict[str, Any]]:
@@ -50,8 +53,21 @@ def unexplained(findings: Sequence[Finding], harms: Sequence[tuple[Harm, Row]]) 
     return [finding_of(alike) for _, alike in sorted(found.items(), key=str)]
 
 
-def in_a_sentence(text: str) -> str:
-    return text[:1].lower() + text[1:].removesuffix(".")
+def telling(errors: Sequence[str], api: str) -> Sequence[str]:
+    """Those of a client's errors that say why it is rejected: not those that end by themselves, where there is another
+    one.
+    """
+    if took_over := [error for error in errors if error in TOOK_OVER]:
+        return took_over[:1]
+    lasting = [error for error in errors if error not in WAITS and not is_protocols_own(api, error, in_part=True)]
+    return lasting or errors
+
+
+def meant(errors: Sequence[str], api: str, topic: str | None) -> dict[str, str]:
+    """What the errors mean, and what to do about them."""
+    meanings = [meaning for error in telling(errors, api) if (meaning := meaning_of(error, api))]
+    actions = dict.fromkeys(one.action.replace("TOPIC", shlex.quote(topic or "TOPIC")) for one in meanings)
+    return {"action": " ".join(actions), "means": "; ".join(in_a_sentence(one.means) for one in meanings)}
 
 
 def finding_of(alike: Sequence[tuple[Harm, Row]]) -> dict[str, Any]:
@@ -63,8 +79,6 @@ def finding_of(alike: Sequence[tuple[Harm, Row]]) -> dict[str, Any]:
     first_ns, last_ns = min(row["first_seen"] for row in rows), max(row["last_seen"] for row in rows)
     count, seconds = sum(row["count"] for row in rows), (last_ns - first_ns) / NS_PER_S
     granted = any(row.get("granted_before") for row in rows)
-    telling = [error for error in errors if error in TOOK_OVER] or errors
-    meaning = meaning_of(telling[0], first["api"]) if len(errors) == 1 or telling != errors else None
     words = {
         "host": first["address"],
         "api": first["api"],
@@ -72,8 +86,7 @@ def finding_of(alike: Sequence[tuple[Harm, Row]]) -> dict[str, Any]:
         "count": f"{count:,} error{'' if count == 1 else 's'}",
         "seconds": f"{seconds:.0f}",
         "before": "after it had succeeded" if granted else "and never succeeded",
-        "action": meaning.action.replace("TOPIC", shlex.quote(topic or "TOPIC")) if meaning else "",
-        "means": in_a_sentence(meaning.means) if meaning else "",
+        **meant(errors, first["api"], topic),
         "silent": "yes" if errors == [harm.NO_RESPONSE] else "",
     }
     sides = {(side["time"], side["claim"]): side for row in rows for side in row.get("sides") or ()}

@@ -104,6 +104,11 @@ def filled(sentence: str, words: Mapping[str, str]) -> str:
     return sentence.format(**{name: shortened(word) for name, word in words.items()})
 
 
+def in_a_sentence(text: str) -> str:
+    """A sentence as a part of another one."""
+    return text[:1].lower() + text[1:].removesuffix(".")
+
+
 def plural(count: int, noun: str) -> str:
     """`1,234 frames`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"

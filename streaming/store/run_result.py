@@ -165,6 +165,7 @@ class Result:
             tables=tables_in,
             recreations=found.recreations,
             changes=self.rows["changes"],
+            clusters=found.clusters,
         )
         listed = entries(findings, every, dated=context.dated)
         return replace(found, entries=tuple(with_cards(listed, found.harms, context)))

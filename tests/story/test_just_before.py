@@ -3,7 +3,9 @@
 import pytest
 
 from tests.story.values import NOON_NS, hurt
-from wirecheck.story.just_before import MOST, WITHIN_NS, just_before
+from wirecheck.story.cards import CardContext
+from wirecheck.story.just_before import MOST, WITHIN_NS, just_before, rejected_creation
+from wirecheck.story.seen import Cluster
 
 SECOND_NS = 1_000_000_000
 
@@ -11,7 +13,14 @@ SECOND_NS = 1_000_000_000
 def change(action, name, details="", *, object_type="topic", error="NONE", seconds=1.0):
     """Accepted a second before the first rejection, unless it says otherwise."""
     target = {"object_type": object_type, "object": name, "details": details, "error": error}
-    return {"action": action, "client_id": "admin", "time": NOON_NS - int(seconds * SECOND_NS), "targets": [target]}
+    time = {"time": NOON_NS - int(seconds * SECOND_NS), "in_envelope": False}
+    return {
+        "action": action,
+        "client_id": "admin",
+        "targets": [target],
+        "connection": "10.0.0.9:5>10.0.0.1:9092",
+        **time,
+    }
 
 
 def acl(name, kind, *, action="CreateAcls"):
@@ -79,3 +88,56 @@ def test_a_coordinator_that_is_not_available_lacks_its_own_topic():
     one = hurt(api="OffsetCommit", error="COORDINATOR_NOT_AVAILABLE")
     assert said(one, *changes) == ("CreateTopics of topic __consumer_offsets by admin at 11:59:59",)
     assert said(hurt(topic=None, error="TOPIC_ALREADY_EXISTS"), *changes) == ()
+
+
+MISSES = {"api": "Metadata", "error": "UNKNOWN_TOPIC_OR_PARTITION", "topic": "st-store-changelog"}
+
+
+def creation(error, *, name="st-store-changelog", seconds=-10.0, **more):
+    return change("CreateTopics", name, error=error, seconds=seconds) | more
+
+
+def test_a_missing_topic_that_others_try_in_vain_to_create_is_their_fault():
+    tries = [
+        creation("POLICY_VIOLATION"),
+        *(creation("INVALID_REPLICATION_FACTOR", seconds=-20 * n) for n in (1, 2, 3)),
+    ]
+    forwarded = [one | {"in_envelope": True} for one in tries]
+    words = rejected_creation(hurt(**MISSES), [*tries, *forwarded])
+    assert (words["creator"], words["tries"]) == ("admin", "4 times")
+    assert words["creation_error"] == "INVALID_REPLICATION_FACTOR"
+    assert words["creation_means"].startswith("there are fewer brokers")
+    assert words["creation_action"]
+
+
+@pytest.mark.parametrize("tries", [
+    [],
+    [creation("INVALID_REPLICATION_FACTOR", name="another")],
+    [creation("INVALID_REPLICATION_FACTOR", seconds=3600)],
+    [creation("INVALID_REPLICATION_FACTOR", seconds=-36000)],
+    [creation("INVALID_REPLICATION_FACTOR"), creation("NONE")],
+    [creation("INVALID_REPLICATION_FACTOR"), creation("TOPIC_ALREADY_EXISTS")],
+    [creation(None)],
+])  # fmt: skip
+def test_a_creation_of_another_topic_or_time_or_that_was_granted_says_nothing(tries):
+    assert rejected_creation(hurt(**MISSES), tries) == {}
+
+
+def test_who_lacks_a_right_does_not_lack_the_topic():
+    assert rejected_creation(hurt(**MISSES | {"error": "TOPIC_AUTHORIZATION_FAILED"}), [creation("NONE")]) == {}
+
+
+def test_changes_of_another_cluster_are_none_of_this_one():
+    mine, others = (
+        Cluster("lab", cluster_id, (end,), (1,), NOON_NS, NOON_NS)
+        for cluster_id, end in (("A", "10.0.0.1:9092"), ("B", "10.0.1.1:9092"))
+    )
+    made = [
+        creation("NONE"),
+        creation("NONE", connection="10.0.0.9:5>10.0.1.1:9092"),
+        creation("NONE", connection="a:1>b:2"),
+    ]
+    context = CardContext({}, NOON_NS, changes=made, clusters=(mine, others))
+    assert [*context.changes_in("A")] == [made[0], made[2]]
+    assert [*context.changes_in("B")] == [made[1], made[2]]
+    assert [*context.changes_in(None)] == made

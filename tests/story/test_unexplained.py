@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from tests.judge import cases_unserved as cases
 from tests.judge.lab import Lab
 from wirecheck import cli
+from wirecheck.story.unexplained import meant, telling
 from wirecheck.streaming.run.metrics_page import Page
 from wirecheck.streaming.store.result_folder import latest_run, read
 
@@ -29,6 +30,20 @@ def printed(*arguments, code=0):
     result = CliRunner(env={"COLUMNS": "200"}).invoke(cli.main, [*map(str, arguments)])
     assert result.exit_code == code, result.output
     return result.stdout
+
+
+@pytest.mark.parametrize(("errors", "api", "said"), [
+    (["ASSIGNMENT_DELAYED", "MISSING_SOURCE_TOPICS"], "StreamsGroupHeartbeat", ["MISSING_SOURCE_TOPICS"]),
+    (["ASSIGNMENT_DELAYED"], "StreamsGroupHeartbeat", ["ASSIGNMENT_DELAYED"]),
+    (["COORDINATOR_LOAD_IN_PROGRESS", "GROUP_AUTHORIZATION_FAILED"], "OffsetCommit", ["GROUP_AUTHORIZATION_FAILED"]),
+    (["INVALID_TXN_STATE", "PRODUCER_FENCED"], "EndTxn", ["PRODUCER_FENCED"]),
+    (["INVALID_RECORD", "MESSAGE_TOO_LARGE"], "Produce", ["INVALID_RECORD", "MESSAGE_TOO_LARGE"]),
+])  # fmt: skip
+def test_of_several_errors_those_are_explained_that_say_why(errors, api, said):
+    assert telling(errors, api) == said
+    words = meant(errors, api, "orders")
+    assert words["means"].count(";") == len(said) - 1
+    assert words["action"]
 
 
 def test_a_refused_client_has_one_finding_on_every_surface(denied, tmp_path):
