@@ -606,10 +606,10 @@ def state(card: Card, *, dated: bool = False) -> str:
         ends = [one.until_ns for one in partitions if one.until_ns]
         until = f", until {at(max(ends))}" if ends and len(ends) == len(partitions) else ""
         return "" if UTC_TIME.search(card.headline) else f"since {at(min(times))}{until}"
-    since = f"since {at(min(one.first_ns for one in clients))}"
+    first, last = at(min(one.first_ns for one in clients)), at(max(one.last_ns for one in clients))
     if any(one.ongoing for one in clients):
-        return f"{since}, still failing"
-    return f"{since}, until {at(max(one.last_ns for one in clients))}"
+        return f"since {first}, still failing"
+    return f"at {first}" if first == last else f"since {first}, until {last}"
 
 
 def impact(card: Card, clients: int) -> str:

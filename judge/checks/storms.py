@@ -272,4 +272,4 @@ def answer(api: str, errors: Iterable[str]) -> str:
 
 
 def in_words(per_s: float) -> str:
-    return f"{per_s:,.0f}" if per_s >= 1 else "less than one"
+    return f"{per_s:,.0f}/s" if per_s >= 1 else "less than 1/s"

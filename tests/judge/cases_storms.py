@@ -88,7 +88,7 @@ def cli012_fires__heartbeats(lab):
     heartbeats(lab, every(210, 50, 20), talk=talk)
     (found,) = lab.findings("CLI012")
     assert "sends Heartbeat without a pause, 210 a second" in found["summary"]
-    assert found["summary"].endswith(": one in some seconds is enough; before: 1.")
+    assert found["summary"].endswith(": one in some seconds is enough; before: 1/s.")
 
 
 def joins(lab, per_s, rejected=0):

@@ -718,6 +718,12 @@ def test_a_screen_has_the_first_cards_and_with_the_details_all():
     assert "more cause" not in every
 
 
+def test_what_happened_at_one_moment_was_then():
+    moment, longer = hurt(ongoing=False, last_ns=NOON_NS), hurt(ongoing=False)
+    assert state(made_card(moment)) == "at 12:00:00 UTC"
+    assert state(made_card(moment, longer)).startswith("since 12:00:00 UTC, until ")
+
+
 def test_records_come_before_the_commits_that_lack_them():
     commits, reads = hurt(api="OffsetCommit", count=50), hurt(api="Fetch", count=20)
     assert harm.worst_first([commits, reads]) == [reads, commits]
