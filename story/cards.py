@@ -178,13 +178,15 @@ def hurt(of: CardHarm) -> int:
 
 def with_stated(found: Sequence[harm.Attached], entry: Entry, context: CardContext) -> list[harm.Attached]:
     """With the harm that the entry's findings state themselves: that says more than what is refused to the client
-    besides, unless it has no error, and the client got one.
+    besides, unless it has no error, and the client is refused the same for long. Records that were never read are lost
+    beside any error.
     """
-    refused = {(one.harm.client, one.harm.api) for one in found if not one.declared}
+    refused = {(one.harm.client, one.harm.api) for one in found if not one.declared and one.harm.level == harm.HURT}
+    silent = harm.SILENT - {harm.NEVER_READ}
     states = [
         one
         for one in stated_by(entry, context)
-        if harm.SILENT.isdisjoint(one.harm.errors) or (one.harm.client, one.harm.api) not in refused
+        if silent.isdisjoint(one.harm.errors) or (one.harm.client, one.harm.api) not in refused
     ]
     clients = {one.harm.client for one in states}
     return [*(one for one in found if one.declared or one.harm.client not in clients), *states]
@@ -233,6 +235,8 @@ def since_then(entry: Entry, context: CardContext) -> tuple[str, ...]:
 
 MOST_SINCE = 4
 REFUSED = "CLI006"
+LACKS_A_TOPIC = {REFUSED, "GRP006"}
+"""Whose clients, or coordinators, may lack a topic that another one cannot create."""
 CHANGED_BEFORE = {REFUSED, "CLI007"}
 """Whose cards name what was changed just before: a rejection without a known cause, and a quota."""
 """The check of clients that are rejected without a known cause."""
@@ -725,7 +729,7 @@ def words_of(facts: CardFacts) -> dict[str, str]:
     return {
         **finding.words,
         **(recreations(facts, every) if finding.code == RECREATED else {}),
-        **(uncreated(facts) if finding.code == REFUSED else {}),
+        **(uncreated(facts) if finding.code in LACKS_A_TOPIC else {}),
         **({"price": price(every), "readers": "yes" if len(every) > 1 else ""} if finding.code == NEVER_READ else {}),
         **dict(zip(("them", "do", "have", "their"), PRONOUNS[several], strict=True)),
         "client_host": next(iter(hosts)) if len(hosts) == 1 and facts.context.hosts else "",

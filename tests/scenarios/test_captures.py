@@ -11,7 +11,7 @@ from tests.depth import some
 from tests.scenarios.engines import NAMES, Scenario, frames, looped, packets, plain
 from wirecheck import cli
 from wirecheck.capture import frames_file
-from wirecheck.client_ids import is_internal
+from wirecheck.client_ids import is_internal, is_of_node
 from wirecheck.dashboards.verdict import blamed, sentence
 from wirecheck.questions.error_rows import error_rows
 from wirecheck.questions.traffic import GIVEN_UP, UNANSWERED, Traffic
@@ -101,6 +101,13 @@ def test_every_client_that_is_hurt_is_named_and_no_other(judged):
     scenario, result = judged
     named = {client["client_id"] for entry in result["entries"] for client in entry["card"]["harm"]["clients"]}
     assert named == set(scenario.truth["hurt_clients"])
+
+
+def test_who_does_no_work_or_lost_records_is_on_a_card(judged):
+    _, result = judged
+    on_cards = {client["client_id"] for entry in result["entries"] for client in entry["card"]["harm"]["clients"]}
+    hurt = {one["client_id"] for one in result["clients"] if one["state"] in {"stalled", "in part", "skipped"}}
+    assert {name for name in hurt if not is_of_node(name)} <= on_cards
 
 
 @pytest.fixture(scope="module")

@@ -718,6 +718,23 @@ def test_a_screen_has_the_first_cards_and_with_the_details_all():
     assert "more cause" not in every
 
 
+def test_records_that_were_never_read_are_harm_beside_errors_that_ended():
+    """A reader that got errors while its topic was away, and then began behind the first records."""
+    words = {
+        "hurt_host": "10.0.0.7",
+        "partition": "0",
+        "records": "4",
+        "again": "9",
+        "recreated": "yes",
+        "why": "",
+        "where": "",
+    }
+    skipped = found("GRP010", at_s=30, topic="t", client_ids=["reader"], words=words)
+    (card,) = cards([skipped], [refused(level="briefly", recovered=True)])
+    assert named(card) == ["reader"]
+    assert card.harm.briefly == ()
+
+
 def test_what_happened_at_one_moment_was_then():
     moment, longer = hurt(ongoing=False, last_ns=NOON_NS), hurt(ongoing=False)
     assert state(made_card(moment)) == "at 12:00:00 UTC"
