@@ -91,25 +91,28 @@ CREATION, THERE = "CreateTopics", "TOPIC_ALREADY_EXISTS"
 
 def rejected_creation(hurt: HurtClient, changes: Iterable[Row]) -> dict[str, str]:
     """Words about the attempts to create the topic that a client does not find, as by the admin client of a Streams
-    application, or of Connect; empty where none was rejected, or one was granted.
+    application, or of Connect, or that its coordinator lacks, as by a broker; empty where none was rejected, or one was
+    granted.
     """
-    if MISSING not in hurt.error or hurt.topic is None:
-        return {}
+    missing = OF_COORDINATORS if COORDINATOR in hurt.error else {hurt.topic} if MISSING in hurt.error else frozenset()
     tries = [
-        (bool(one["in_envelope"]), one["time"], sender(one), target["error"])
+        (bool(one["in_envelope"]), one["time"], target["object"], sender(one), target["error"])
         for one in changes
         if one["action"] == CREATION and hurt.first_ns - WITHIN_NS <= one["time"] <= hurt.last_ns
         for target in one["targets"] or ()
-        if target["object"] == hurt.topic and target["error"] is not None
+        if target["object"] in missing and target["error"] is not None
     ]
-    if not tries or {error for *_, error in tries} & {ACCEPTED, THERE}:
+    there = {topic for *_, topic, _, error in tries if error in {ACCEPTED, THERE}}
+    rejected = [one for one in tries if one[2] not in there]
+    if not rejected:
         return {}
-    _, _, client, error = max(tries)
-    forwarded = Counter(inside for inside, *_ in tries)
+    _, _, topic, creator, error = max(rejected)
+    seen_in = Counter(inside for inside, _, name, *_ in rejected if name == topic)
     meaning = meaning_of(error, CREATION)
     return {
-        "creator": client,
-        "tries": plural(max(forwarded.values()), "time"),
+        "missing": topic,
+        "creator": creator,
+        "tries": plural(max(seen_in.values()), "time"),
         "creation_error": error,
         "creation_means": in_a_sentence(meaning.means) if meaning else "",
         "creation_action": meaning.action if meaning else "",

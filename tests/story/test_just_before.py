@@ -141,3 +141,12 @@ def test_changes_of_another_cluster_are_none_of_this_one():
     assert [*context.changes_in("A")] == [made[0], made[2]]
     assert [*context.changes_in("B")] == [made[1], made[2]]
     assert [*context.changes_in(None)] == made
+
+
+def test_a_coordinator_whose_topic_a_broker_cannot_create_lacks_that():
+    tries = [creation("INVALID_REPLICATION_FACTOR", name="__consumer_offsets", client_id="2")]
+    granted = [creation("NONE", name="__transaction_state", client_id="2")]
+    one = hurt(api="FindCoordinator", error="COORDINATOR_NOT_AVAILABLE", topic=None)
+    words = rejected_creation(one, [*tries, *granted])
+    assert (words["missing"], words["creator"], words["tries"]) == ("__consumer_offsets", "node 2", "1 time")
+    assert rejected_creation(one, granted) == {}
