@@ -19,6 +19,8 @@ Key = tuple[Any, ...]
 KINDS = ("violation", "anomaly", "information", "visibility")
 BLAMED = KINDS[:2]
 """Kinds of findings that need a look, the worse first."""
+OF_ANY_KIND = frozenset({"CLI006"})
+"""Checks of which one fault has findings of several kinds: by what its clients were granted before."""
 MOST_SEPARATE = 12
 """More entries of one check than these are brought together even if topics, clients, brokers and hosts all differ."""
 
@@ -57,7 +59,7 @@ class Telling:
             sentence=sentence(first, more, len(following), dated=self.dated),
             code=first.code,
             name=first.name,
-            kind=first.kind,
+            kind=min((one.kind for one in group), key=KINDS.index),
             cluster=first.cluster,
             role="cause" if following else "consequence" if first.cause else "alone",
             count=len(group),
@@ -85,7 +87,8 @@ class Telling:
         """
         follows = tuple(sorted({following.code for following in self.under.get(one.id, ())}))
         cause = self.unlisted[one.cause].code if one.cause in self.unlisted else None
-        return one.code, one.kind, one.cluster, bool(one.others), follows, cause, one.brokers
+        kind = "" if one.code in OF_ANY_KIND else one.kind
+        return one.code, kind, one.cluster, bool(one.others), follows, cause, one.brokers
 
 
 def rank(entry: Entry) -> Key:
@@ -110,9 +113,10 @@ def equal(findings: Iterable[Finding], place: Callable[[Finding], Key]) -> list[
     groups = together(groups, lambda one: (place(one), one.client_ids, stated(one, statement(one.code) | SPEAKS)))
     groups = together(groups, lambda one: (place(one)[:-1], one.topic, one.topic_ids, stated(one, statement(one.code))))
     groups = together(at_several_servers(groups, place), lambda one: rejected_alike(one, place))
-    counts = Counter(place(group[0])[:-1] for group in groups)
-    too_many = [group for group in groups if counts[place(group[0])[:-1]] > MOST_SEPARATE]
-    others = [group for group in groups if counts[place(group[0])[:-1]] <= MOST_SEPARATE]
+    crowds = [(place(group[0])[:-1], group[0].kind) for group in groups]
+    counts = Counter(crowds)
+    too_many = [group for group, crowd in zip(groups, crowds, strict=True) if counts[crowd] > MOST_SEPARATE]
+    others = [group for group, crowd in zip(groups, crowds, strict=True) if counts[crowd] <= MOST_SEPARATE]
     return others + together(too_many, lambda one: (place(one)[:-1], stated(one, ERRORS)))
 
 

@@ -108,6 +108,18 @@ def test_one_error_by_several_apis_of_a_client_is_one_entry():
     assert len(read([both[0], rejected("Fetch", client_ids=["b"], topic="u")])) == 2, "another client"
 
 
+def test_one_fault_is_one_entry_whether_or_not_its_clients_were_granted_the_same_before():
+    def rejected(client, kind, before, errors="INVALID_TIMESTAMP"):
+        words = {"api": "Produce", "errors": errors, "host": "10.0.0.7", "about": " of t", "before": before}
+        return found("CLI006", client, client_ids=[client], topic="t", words=words) | {"kind": kind}
+
+    both = [rejected("a", "information", "and never succeeded"), rejected("b", "anomaly", "after it had succeeded")]
+    for rows in (both, both[::-1]):
+        (entry,) = read(rows)
+        assert (entry.client_ids, entry.kind) == (("a", "b"), "anomaly")
+    assert len(read([both[0], rejected("b", "anomaly", "after it had succeeded", "INVALID_RECORD")])) == 2
+
+
 def test_the_same_said_of_many_clients_is_one_entry():
     def refused(n, api):
         words = {"software": f" (java 0.{n})", "api": api.partition(" ")[0], "versions": api, "minimum": "3"}
