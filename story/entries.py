@@ -113,10 +113,10 @@ def equal(findings: Iterable[Finding], place: Callable[[Finding], Key]) -> list[
     groups = together(groups, lambda one: (place(one), one.client_ids, stated(one, statement(one.code) | SPEAKS)))
     groups = together(groups, lambda one: (place(one)[:-1], one.topic, one.topic_ids, stated(one, statement(one.code))))
     groups = together(at_several_servers(groups, place), lambda one: rejected_alike(one, place))
-    crowds = [(place(group[0])[:-1], group[0].kind) for group in groups]
-    counts = Counter(crowds)
-    too_many = [group for group, crowd in zip(groups, crowds, strict=True) if counts[crowd] > MOST_SEPARATE]
-    others = [group for group, crowd in zip(groups, crowds, strict=True) if counts[crowd] <= MOST_SEPARATE]
+    alike = [(place(group[0])[:-1], group[0].kind) for group in groups]
+    counts = Counter(alike)
+    too_many = [group for group, key in zip(groups, alike, strict=True) if counts[key] > MOST_SEPARATE]
+    others = [group for group, key in zip(groups, alike, strict=True) if counts[key] <= MOST_SEPARATE]
     return others + together(too_many, lambda one: (place(one)[:-1], stated(one, ERRORS)))
 
 

@@ -291,7 +291,7 @@ def doubt(client: Client, doubted: Mapping[Key, Finding]) -> ClientState | None:
     finding = doubted.get((name, client.address)) or doubted.get((name, None))
     if finding is None:
         return None
-    return ClientState(IN_DOUBT, finding.first_ns, finding.code)
+    return ClientState(IN_DOUBT, finding.first_ns, f"{finding.code} {finding.name}")
 
 
 # --- the two marks
