@@ -7,7 +7,8 @@ escaped where it is printed.
 
 import re
 import shlex
-from collections import Counter
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -20,7 +21,7 @@ from wirecheck.judge.checks.page import remedy
 from wirecheck.story import harm, outcomes
 from wirecheck.story.causes import requesters
 from wirecheck.story.entries import BLAMED, origin
-from wirecheck.story.just_before import just_before, rejected_creation
+from wirecheck.story.just_before import CREATION, WITHIN_NS, just_before, missing, rejected_creation, time_of
 from wirecheck.story.reading_options import dialects_read, reading_options
 from wirecheck.story.seen import Client, Cluster, Recreation
 from wirecheck.story.verdict import (
@@ -100,11 +101,32 @@ class CardContext:
         """Of each server with a known cluster that cluster, by ID or label."""
         return {end: one.cluster_id or one.label for one in self.clusters for end in one.endpoints}
 
-    def changes_in(self, cluster: str | None) -> Iterator[Mapping[str, Any]]:
-        """Those that were asked of a cluster, or of a server whose cluster is not known."""
+    @cached_property
+    def changes_by_time(self) -> Sequence[Mapping[str, Any]]:
+        return sorted(self.changes, key=time_of)
+
+    @cached_property
+    def creations(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+        """By topic the requests to create it."""
+        found: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
         for one in self.changes:
-            if cluster is None or self.servers.get(ends_of(one["connection"])[1], cluster) == cluster:
-                yield one
+            for target in (one["targets"] or ()) if one["action"] == CREATION else ():
+                found[target["object"]].append(one)
+        return found
+
+    def changes_before(self, time_ns: int, cluster: str | None) -> list[Mapping[str, Any]]:
+        """Those of the last WITHIN_NS before a time."""
+        first, last = time_ns - WITHIN_NS, time_ns
+        every = self.changes_by_time
+        near = every[bisect_left(every, first, key=time_of) : bisect_right(every, last, key=time_of)]
+        return [one for one in near if self.may_be_in(cluster, one)]
+
+    def creations_of(self, topics: Iterable[str], cluster: str | None) -> list[Mapping[str, Any]]:
+        return [one for topic in topics for one in self.creations.get(topic, ()) if self.may_be_in(cluster, one)]
+
+    def may_be_in(self, cluster: str | None, change: Mapping[str, Any]) -> bool:
+        """Whether it was asked of this cluster, or of a server whose cluster is not known."""
+        return cluster is None or self.servers.get(ends_of(change["connection"])[1], cluster) == cluster
 
     @cached_property
     def codes(self) -> Mapping[str, int]:
@@ -209,8 +231,10 @@ def card(entry: Entry, harms: Sequence[harm.Attached], possibly: Sequence[str], 
     cause = cause_of(facts)
     hurts = of.clients or (of.partitions and entry.kind != "visibility")
     headline = capitalized(of.sentence if hurts else fault(entry, cause, context))
-    changes = context.changes_in(entry.cluster) if entry.code in CHANGED_BEFORE else ()
-    before = just_before(of.clients, changes, dated=context.dated)
+    before: tuple[str, ...] = ()
+    if of.clients and entry.code in CHANGED_BEFORE:
+        changes = context.changes_before(of.clients[0].first_ns, entry.cluster)
+        before = just_before(of.clients[0], changes, dated=context.dated)
     return Card(headline, of, cause, action_of(facts), evidence_of(facts), before, since_then(entry, context))
 
 
@@ -754,8 +778,10 @@ def words_of(facts: CardFacts) -> dict[str, str]:
 
 def uncreated(facts: CardFacts) -> dict[str, str]:
     """Words about the topic of the worst of the clients, if attempts to create it were rejected."""
-    worst = facts.harmed.clients[:1]
-    return rejected_creation(worst[0], facts.context.changes_in(facts.entry.cluster)) if worst else {}
+    if not facts.harmed.clients:
+        return {}
+    worst = facts.harmed.clients[0]
+    return rejected_creation(worst, facts.context.creations_of(missing(worst), facts.entry.cluster))
 
 
 PRONOUNS = {False: ("it", "does", "has", "its"), True: ("them", "do", "have", "their")}

@@ -6,7 +6,7 @@ right or quota that the rejection is about. At most MOST are named, the latest f
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from wirecheck.client_ids import broker_of
@@ -38,16 +38,17 @@ OF_QUOTAS, HELD_UP = frozenset({"AlterClientQuotas"}), "next to nothing granted"
 Row = Mapping[str, Any]
 
 
-def just_before(hurt: Sequence[HurtClient], changes: Iterable[Row], *, dated: bool) -> tuple[str, ...]:
-    """`AlterUserScramCredentials of user svc-orders by lab-admin at 08:05:45`, for the worst of the hurt clients."""
-    if not hurt:
-        return ()
-    worst = hurt[0]
-    near = [one for one in changes if worst.first_ns - WITHIN_NS <= one["time"] <= worst.first_ns]
+def time_of(change: Row) -> int:
+    time_ns: int = change["time"]
+    return time_ns
+
+
+def just_before(hurt: HurtClient, changes: Iterable[Row], *, dated: bool) -> tuple[str, ...]:
+    """`AlterUserScramCredentials of user svc-orders by lab-admin at 08:05:45`, of the changes just before."""
     found: dict[str, int] = {}
-    for one in near:
+    for one in changes:
         for target in one["targets"] or ():
-            if target["error"] == ACCEPTED and is_about(worst, one["action"], target):
+            if target["error"] == ACCEPTED and is_about(hurt, one["action"], target):
                 sentence = f"{one['action']} of {target['object_type']} {target['object']} by {sender(one)}"
                 found[f"{sentence} at {clock(one['time'], dated=dated)}"] = one["time"]
     return tuple(sorted(found, key=lambda sentence: -found[sentence])[:MOST])
@@ -89,18 +90,24 @@ MISSING = "UNKNOWN_TOPIC_OR_PARTITION"
 CREATION, THERE = "CreateTopics", "TOPIC_ALREADY_EXISTS"
 
 
-def rejected_creation(hurt: HurtClient, changes: Iterable[Row]) -> dict[str, str]:
-    """Words about the attempts to create the topic that a client does not find, as by the admin client of a Streams
-    application, or of Connect, or that its coordinator lacks, as by a broker; empty where none was rejected, or one was
-    granted.
+def missing(hurt: HurtClient) -> Collection[str]:
+    """The topics of which one may be what a client does not find, or its coordinator lacks."""
+    if COORDINATOR in hurt.error:
+        return OF_COORDINATORS
+    return {hurt.topic} if MISSING in hurt.error and hurt.topic is not None else ()
+
+
+def rejected_creation(hurt: HurtClient, creations: Iterable[Row]) -> dict[str, str]:
+    """Words about the attempts to create a topic that is missing, as by the admin client of a Streams application, or
+    of Connect, or, of a coordinator's, by a broker; empty where none was rejected, or one was granted.
     """
-    missing = OF_COORDINATORS if COORDINATOR in hurt.error else {hurt.topic} if MISSING in hurt.error else frozenset()
+    topics = missing(hurt)
     tries = [
         (bool(one["in_envelope"]), one["time"], target["object"], sender(one), target["error"])
-        for one in changes
-        if one["action"] == CREATION and hurt.first_ns - WITHIN_NS <= one["time"] <= hurt.last_ns
+        for one in creations
+        if hurt.first_ns - WITHIN_NS <= one["time"] <= hurt.last_ns
         for target in one["targets"] or ()
-        if target["object"] in missing and target["error"] is not None
+        if target["object"] in topics and target["error"] is not None
     ]
     there = {topic for *_, topic, _, error in tries if error in {ACCEPTED, THERE}}
     rejected = [one for one in tries if one[2] not in there]

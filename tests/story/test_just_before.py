@@ -28,7 +28,9 @@ def acl(name, kind, *, action="CreateAcls"):
 
 
 def said(one, *changes):
-    return just_before([one], changes, dated=False)
+    """As its card has it."""
+    context = CardContext({}, NOON_NS, changes=changes)
+    return just_before(one, context.changes_before(one.first_ns, None), dated=False)
 
 
 @pytest.mark.parametrize(("name", "kind", "about"), [
@@ -137,10 +139,10 @@ def test_changes_of_another_cluster_are_none_of_this_one():
         creation("NONE", connection="10.0.0.9:5>10.0.1.1:9092"),
         creation("NONE", connection="a:1>b:2"),
     ]
-    context = CardContext({}, NOON_NS, changes=made, clusters=(mine, others))
-    assert [*context.changes_in("A")] == [made[0], made[2]]
-    assert [*context.changes_in("B")] == [made[1], made[2]]
-    assert [*context.changes_in(None)] == made
+    context = CardContext({}, NOON_NS + 10 * SECOND_NS, changes=made, clusters=(mine, others))
+    for cluster, known in (("A", [made[0], made[2]]), ("B", made[1:]), (None, made)):
+        assert context.changes_before(NOON_NS + 10 * SECOND_NS, cluster) == known
+        assert context.creations_of(["st-store-changelog"], cluster) == known
 
 
 def test_a_coordinator_whose_topic_a_broker_cannot_create_lacks_that():
