@@ -32,7 +32,8 @@ from wirecheck.judge.results.judged_tables import (
 )
 from wirecheck.judge.results.result_table import ResultTable, rows_of
 from wirecheck.story.agreement import AgreementTable, agreement_table
-from wirecheck.story.cards import CardContext, with_cards
+from wirecheck.story.card_context import CardContext
+from wirecheck.story.cards import with_cards
 from wirecheck.story.causes import linked
 from wirecheck.story.choice import EVERYTHING, Choice
 from wirecheck.story.entries import entries

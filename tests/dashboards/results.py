@@ -7,7 +7,8 @@ from wirecheck.frame import Frame
 from wirecheck.session.local_check import checked
 from wirecheck.session.session import Session
 from wirecheck.session.verdict_document import for_programs, with_about
-from wirecheck.story.cards import CardContext, with_cards
+from wirecheck.story.card_context import CardContext
+from wirecheck.story.cards import with_cards
 from wirecheck.story.entries import entries
 from wirecheck.story.seen import Client, Cluster, Coverage, Topic
 from wirecheck.story.verdict import About, Finding, Grace, Mark, Marks, Side, Verdict

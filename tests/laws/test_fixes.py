@@ -19,7 +19,8 @@ from tests.story.values import findings
 from wirecheck import library
 from wirecheck.dashboards.verdict import blamed, first_cards
 from wirecheck.judge.checks.listed_checks import LISTED
-from wirecheck.story.cards import CardContext, forbidden, with_cards
+from wirecheck.story.card_context import CardContext
+from wirecheck.story.cards import forbidden, with_cards
 from wirecheck.story.entries import entries
 
 FORBID = [code for code, check in LISTED.items() if "forbids" in check.sentences]

@@ -15,7 +15,7 @@ from wirecheck.client_ids import is_internal, is_of_node
 from wirecheck.dashboards.verdict import blamed, sentence
 from wirecheck.questions.error_rows import error_rows
 from wirecheck.questions.traffic import GIVEN_UP, UNANSWERED, Traffic
-from wirecheck.story.cards import FILE
+from wirecheck.story.card_context import FILE
 from wirecheck.story.harm import NO_RESPONSE, SILENT
 
 LONG_NS = 30_000_000_000

@@ -37,17 +37,8 @@ from wirecheck.judge.checks.listed_checks import LISTED
 from wirecheck.judge.checks.page import remedy
 from wirecheck.judge.results.result_table import rows_of
 from wirecheck.story import harm, severity
-from wirecheck.story.cards import (
-    MOST_CARDS,
-    NOT_AFFECTED,
-    CardContext,
-    below,
-    clients_seen,
-    impact,
-    rejected,
-    state,
-    with_cards,
-)
+from wirecheck.story.card_context import CardContext
+from wirecheck.story.cards import MOST_CARDS, NOT_AFFECTED, below, clients_seen, impact, rejected, state, with_cards
 from wirecheck.story.entries import entries
 from wirecheck.story.seen import Coverage
 from wirecheck.story.verdict import Act, CardCause, Fix, Lack, ListedCard, Requester

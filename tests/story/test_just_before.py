@@ -3,7 +3,7 @@
 import pytest
 
 from tests.story.values import NOON_NS, hurt
-from wirecheck.story.cards import CardContext
+from wirecheck.story.card_context import CardContext
 from wirecheck.story.just_before import MOST, WITHIN_NS, just_before, rejected_creation
 from wirecheck.story.seen import Cluster
 
