@@ -315,7 +315,7 @@ def _replace(shared: Shared, connection: Connection, keys: list[str]) -> Connect
 def _fits(shared: Shared, connection: Connection, direction: Direction, seq: i64) -> bool:
     """Whether a SYN is this connection's own: seen before, or late in a shuffled capture."""
     frame, other = shared.frame, connection.other(direction)
-    if frame.agent != connection.agent and direction.joined_behind(seq):  # the first agent lost it
+    if direction.joined_behind(seq) and (direction.start_seen or frame.agent != connection.agent):  # the first lost it
         if direction.stream == modes.HELD:
             direction.begin_late(seq, shared.limits.held_bytes)
         return True

@@ -136,3 +136,29 @@ def test_an_agent_that_lost_the_handshake_shows_no_second_connection(lost, skew_
     results = seen_by_both(view(frames, "a"), view(frames, "b", lost=lost, skew_ns=skew_ns))
     assert exchange_rows(results, packets=False) == exchange_rows(follow(frames), packets=False)
     assert len(facts(results)) == 1
+
+
+@pytest.mark.parametrize("skew_ns", [400_000_000, 3 * SECOND, -3 * SECOND])
+@pytest.mark.parametrize("lost", [4, 8, 9, 12])
+def test_a_handshake_that_comes_late_is_one_however_often_it_was_sent(lost, skew_ns):
+    syn, answer, *rest = conversation(20)
+    again = [replace(syn, ts_ns=syn.ts_ns - SECOND), syn, answer, replace(answer, ts_ns=answer.ts_ns + 1_000)]
+    results = seen_by_both(view([*again, *rest], "a", lost=range(lost)), view([*again, *rest], "b", skew_ns=skew_ns))
+    assert exchange_rows(results, packets=False) == exchange_rows(follow([syn, answer, *rest]), packets=False)
+    assert len(facts(results)) == 1
+
+
+@pytest.mark.parametrize("skew_ns", [0, 3 * SECOND, -3 * SECOND])
+@pytest.mark.parametrize("before", [1, 500, 60_000])
+def test_a_later_connection_is_read_whatever_number_its_client_chose(before, skew_ns):
+    """Of one whose beginning no agent has: the server's number is its own."""
+    late, first = conversation(20)[13:], request(18, 3, 1_000)
+    asked = next(frame for frame in late if frame.dst[1] == 9092)
+    ends_ns = late[-1].ts_ns + 20 * SECOND
+    talk = Talk(step_ns=10**6, client_seq=asked.seq - 1 - before, server_seq=3_000_000_000, ts_ns=ends_ns)
+    talk.open().request(first).response(response(1_000, bytes(20)))
+    for number in range(1_001, 1_021):
+        talk.request(request(FETCH, 12, number, bytes(100))).response(response(number, bytes(100)))
+    frames = [*late, *talk.segments]
+    results = seen_by_both(view(frames, "a"), view(frames, "b", skew_ns=skew_ns))
+    assert whole_messages(follow(talk.segments)) <= whole_messages(results)
