@@ -114,6 +114,8 @@ class CheckContext:
         """Claims by fields of their keys (`by`)."""
         self.of_logs: dict[int, list[Claim]] | None = None
         """By group its claims about the metadata log, once they were asked for."""
+        self.asked_controllers: dict[Subject, set[str] | None] = {}
+        """Of clients that a check has asked for, what they asked controllers for that do not answer it."""
         self.writers: dict[str, list[Subject]] | None = None
         """Clients that write to each name, once a check has asked for them."""
 

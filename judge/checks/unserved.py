@@ -196,21 +196,10 @@ def controller_as_bootstrap(subject: Subject, group: Group, context: CheckContex
     clients ask for Metadata, although the controller does not offer it. Of a client that asks several servers, each has
     to be a controller.
     """
-    if is_internal(subject[1]) or TO_BROKERS.fullmatch(subject[1]):
-        return
-    asked = context.ledger.claims("client", *subject)  # elsewhere, too: the cluster of a server may not be known yet
-    if not asked or any(claim.peak.get("answered") for claim in asked):
-        return
-    context.watch()
-    apis = {word.partition(":")[0] for claim in asked for word in claim.tally}
-    offered: dict[str, list[Ranges]] = {claim["endpoint"]: [] for claim in asked}
-    for one in context.ledger.claims("advertised", "server"):
-        if one["endpoint"] in offered:
-            offered[one["endpoint"]].append(read(one["ranges"]))
-    needed = {METADATA, *map(key_of, apis - {GREETED})}
-    if any(not ranges or any(needed & one.keys() for one in ranges) for ranges in offered.values()):
-        return
-    if not context.passed(min(claim.first.ts_ns for claim in asked) + context.settings.fell_silent_s * SECOND_NS):
+    if subject not in context.asked_controllers:  # once, in however many clusters its servers are
+        context.asked_controllers[subject] = asked_of_controllers(subject, context)
+    apis = context.asked_controllers[subject]
+    if apis is None:
         return
     others = ", ".join(sorted(apis - {GREETED}))
     for (endpoint,), mine in gathered(context.claims("client", group, *subject), "endpoint"):
@@ -220,6 +209,24 @@ def controller_as_bootstrap(subject: Subject, group: Group, context: CheckContex
         words["then"] = f"then {others}, without a response" if others else "nothing after that"
         about = {"client_ids": (mine[0]["client_id"],), "count": sum(claim.count for claim in mine)}
         yield resting_on(mine, *subject[1:], endpoint, **about, words=words)
+
+
+def asked_of_controllers(subject: Subject, context: CheckContext) -> set[str] | None:
+    """The APIs that a client asked for; None unless each of its servers is a controller that answered none of them."""
+    if is_internal(subject[1]) or TO_BROKERS.fullmatch(subject[1]):
+        return None
+    asked = context.ledger.claims("client", *subject)  # elsewhere, too: the cluster of a server may not be known yet
+    if not asked or any(claim.peak.get("answered") for claim in asked):
+        return None
+    context.watch()
+    apis = {word.partition(":")[0] for claim in asked for word in claim.tally}
+    needed = {METADATA, *map(key_of, apis - {GREETED})}
+    for endpoint in {claim["endpoint"] for claim in asked}:
+        offered: list[Ranges] = [read(one["ranges"]) for one in context.stated_by("advertised", endpoint)]
+        if not offered or any(needed & ranges.keys() for ranges in offered):
+            return None
+    waited_ns = context.settings.fell_silent_s * SECOND_NS
+    return apis if context.passed(min(claim.first.ts_ns for claim in asked) + waited_ns) else None
 
 
 def writer_fell_silent(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

@@ -269,6 +269,22 @@ def test_clients_of_one_host_cost_no_more_than_there_are():
     assert many - alone <= (few - alone) * (MANY_CLIENTS / FEW_CLIENTS) * SAME, (alone, few, many)
 
 
+FEW_SERVERS, MANY_SERVERS = 60, 180
+
+
+def test_servers_that_one_client_asks_cost_no_more_than_there_are():
+    """Each of them a cluster by itself, as far as is known."""
+
+    def asked(number):
+        lab = Lab()
+        for n in range(number):
+            lab.talk(f"10.77.{n >> 8}.{n & 255}:9092", "app", HOST).ask(n / 100, "ApiVersions", 3, {}, {})
+        return lab.claims()
+
+    few, many = (steps(asked(1), asked(number), CHECKS) for number in (FEW_SERVERS, MANY_SERVERS))
+    assert many <= few * (MANY_SERVERS / FEW_SERVERS) * SAME, (few, many)
+
+
 FEW_FILES, MANY_FILES = 40, 120
 """Of one capture, each of an exchange. That each file is compared with each would show."""
 
