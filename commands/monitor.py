@@ -17,7 +17,7 @@ from typing import Any
 import click
 
 from wirecheck.commands import completion, options
-from wirecheck.commands.ending import Stop, need_fitting
+from wirecheck.commands.ending import DISK_FAULTS, Stop, need_fitting
 from wirecheck.commands.live_page import live_cards, live_page
 from wirecheck.commands.outputs import for_its_user_alone
 from wirecheck.commands.screen import inside
@@ -172,13 +172,22 @@ def monitor(
 
 
 def in_text(line: str) -> None:
-    click.echo(f"wirecheck: {inside(str(line))}", err=True)  # a name with a newline begins no line of its own
+    logged(f"wirecheck: {inside(str(line))}")  # a name with a newline begins no line of its own
 
 
 def in_json(line: str) -> None:
     now = datetime.fromtimestamp(time.time(), UTC)  # noqa: TID251 - of the log line, not of what was captured
     fields = {"time": now.isoformat(timespec="milliseconds"), "message": str(line)}
-    click.echo(json.dumps(fields | getattr(line, "fields", {})), err=True)
+    logged(json.dumps(fields | getattr(line, "fields", {})))
+
+
+def logged(line: str) -> None:
+    """A log whose disk is full does not end the monitor."""
+    try:
+        click.echo(line, err=True)
+    except OSError as error:
+        if error.errno not in DISK_FAULTS:
+            raise
 
 
 LOGS = {"text": in_text, "json": in_json}

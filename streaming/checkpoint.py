@@ -233,6 +233,14 @@ def _has_gone(name: str, settings: Settings) -> bool:
     return known is not None and any(number in gap for gap in known.missing)
 
 
+def drop_unfinished(checkpoint: str) -> None:
+    """While no query runs: files that one did not finish. Spark leaves them, as large as what the batch has changed."""
+    if is_local(checkpoint):
+        for pattern in (".*.tmp", ".*.tmp.crc"):
+            for left in (local(checkpoint) / QUERY).rglob(pattern):
+                left.unlink(missing_ok=True)
+
+
 def committed(checkpoint: str) -> int:
     """The last batch that Spark will not repeat; -1 before the first."""
     system, folder = at(checkpoint)

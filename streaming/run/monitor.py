@@ -168,6 +168,7 @@ def waits(spark: SparkSession, feed: Feed, page: Page) -> None:
     """No query runs: what waits is shown all the same, and nothing is kept for one."""
     drop_state_copies(spark)
     with suppress(OSError):  # which the next batch reports
+        checkpoint.drop_unfinished(feed.plan.checkpoint)
         if not feed.plan.once:
             feed.arrivals.look()
     page.update(measured(None, feed.waiting()))

@@ -17,7 +17,7 @@ from types import FrameType
 
 from wirecheck.http_server import serving
 from wirecheck.judge.ledger.failures import described
-from wirecheck.streaming.checkpoint import CheckpointRefused, committed, run_of
+from wirecheck.streaming.checkpoint import CheckpointRefused, committed, drop_unfinished, run_of
 from wirecheck.streaming.run.metrics_page import Page
 from wirecheck.streaming.run.plan import MonitorError, Plan, Say
 from wirecheck.streaming.run.web_server import NO_RUNBOOKS, Front, is_this_machine, routes
@@ -109,7 +109,8 @@ def stop_signals() -> Iterator[Event]:
 
 @contextmanager
 def workplace(checkpoint: str) -> Iterator[Path]:
-    """What Spark leaves behind while it runs; beside a local checkpoint, so that the next start clears up a crash.
+    """What Spark leaves behind while it runs; beside a local checkpoint, so that the next start clears up a crash, and
+    what that left unfinished within.
 
     Raises MonitorError where nothing can be written.
     """
@@ -121,6 +122,7 @@ def workplace(checkpoint: str) -> Iterator[Path]:
     shutil.rmtree(work, ignore_errors=True)
     try:
         work.mkdir(parents=True, exist_ok=True)
+        drop_unfinished(checkpoint)
     except OSError as wrong:
         fix = "let this user write there, or name another --checkpoint"
         raise MonitorError(f"{checkpoint}: {reason_of(wrong)}; {fix}") from wrong

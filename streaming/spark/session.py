@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,6 +77,7 @@ def open_session(session: Session, starting: Callable[[ClassArchive | None], Non
     archive = archive_option(java, session)
     starting(RUNNING.archive)
     os.environ |= {
+        **in_english(os.environ),
         "JAVA_HOME": str(java.folder),
         "PYSPARK_PYTHON": worker_python(session.work),
         "PYSPARK_DRIVER_PYTHON": sys.executable,
@@ -90,6 +91,14 @@ def open_session(session: Session, starting: Callable[[ClassArchive | None], Non
             logged = "Java's last lines are above" if session.verbose else last_line(log)
             raise SparkDidNotStart(not_started(logged, failure)) from failure
     return RUNNING.spark
+
+
+def in_english(environment: Mapping[str, str]) -> dict[str, str]:
+    """What makes Java report failures of the system in English, by which they are recognized (`run/failure.py`); file
+    names stay in the user's encoding.
+    """
+    of_all = environment.get("LC_ALL")
+    return {"LC_MESSAGES": "C"} | ({"LC_ALL": "", "LC_CTYPE": of_all} if of_all else {})
 
 
 def archive_option(java: Java, session: Session) -> str:

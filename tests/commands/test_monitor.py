@@ -1,9 +1,14 @@
 """Flags over the file over the defaults; what cannot be is one line."""
 
+import io
+import sys
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 
 from wirecheck import cli
+from wirecheck.commands.monitor import LOGS
 from wirecheck.judge.thresholds import Settings as JudgeSettings
 from wirecheck.streaming.run import monitor
 from wirecheck.streaming.run.monitor import Plan
@@ -113,3 +118,21 @@ def test_a_name_with_a_newline_begins_no_log_line(monkeypatch):
     )
     result = ran("--frames", "f", "--out", "o")
     assert result.stderr == "wirecheck: opened: x\\nwirecheck: closed: all\\x1b[2J\n"
+
+
+@pytest.mark.parametrize("log", LOGS)
+def test_a_log_whose_disk_is_full_ends_no_monitor(log, monkeypatch):
+    with Path("/dev/full").open("wb", buffering=0) as full:
+        monkeypatch.setattr(sys, "stderr", io.TextIOWrapper(full, write_through=True))
+        LOGS[log]("no space left")
+        monkeypatch.undo()
+
+
+def test_a_log_that_no_one_reads_ends_it(monkeypatch):
+    class Closed(io.StringIO):
+        def write(self, _):
+            raise BrokenPipeError
+
+    monkeypatch.setattr(sys, "stderr", Closed())
+    with pytest.raises(BrokenPipeError):
+        LOGS["text"]("a line")

@@ -619,6 +619,26 @@ def test_of_two_disks_the_full_one_is_named(plan, monkeypatch):
     assert batch_repeats.full_places(plan) == plan.checkpoint
 
 
+def test_what_a_failed_try_did_not_finish_is_gone_before_the_next(plan, monkeypatch):
+    plan = replace(plan, once=False)
+    dying(monkeypatch, plan, 2, FULL)
+    left = local(plan.checkpoint) / "query" / "state" / ".8.changelog.1f.TID5.tmp"
+    left.parent.mkdir(parents=True)
+    left.touch()
+    restarted(plan, [])
+    assert not left.exists()
+
+
+def test_a_start_removes_what_a_killed_monitor_did_not_finish(plan):
+    prepared(plan, Settings(), Page())
+    state = local(plan.checkpoint) / "query" / "state" / "0" / "3"
+    state.mkdir(parents=True)
+    for name in ("7.changelog", ".7.changelog.crc", ".8.changelog.1f.TID5.tmp", "..8.changelog.1f.TID5.tmp.crc"):
+        (state / name).touch()
+    with resources.workplace(plan.checkpoint):
+        assert {file.name for file in state.iterdir()} == {"7.changelog", ".7.changelog.crc"}
+
+
 class Disk:
     def __init__(self, free):
         self.free = free

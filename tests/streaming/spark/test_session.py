@@ -11,6 +11,7 @@ from wirecheck.streaming.spark import session
 from wirecheck.streaming.spark.session import (
     JAVA_ENDED,
     SparkDidNotStart,
+    in_english,
     inherited_by_java,
     java_has_gone,
     last_line,
@@ -35,6 +36,18 @@ def test_what_is_started_meanwhile_writes_to_the_log_and_nobody_else(tmp_path, c
         subprocess.run(command, check=True)
     assert (tmp_path / "log").read_text() == "out\nerr\n"
     assert capfd.readouterr() == ("out\n", "mine\nerr\n")
+
+
+@pytest.mark.parametrize(
+    ("environment", "changed"),
+    [
+        ({}, {"LC_MESSAGES": "C"}),
+        ({"LANG": "de_DE.UTF-8"}, {"LC_MESSAGES": "C"}),
+        ({"LC_ALL": "de_DE.UTF-8"}, {"LC_MESSAGES": "C", "LC_ALL": "", "LC_CTYPE": "de_DE.UTF-8"}),
+    ],
+)
+def test_java_reports_failures_in_english_and_reads_file_names_as_before(environment, changed):
+    assert in_english(environment) == changed
 
 
 GONE_IN_A_CALL = """
