@@ -356,7 +356,7 @@ class Clock:
         if ts_ns[at] > clock[at]:
             is_ahead = by_stamps is None and is_set_ahead(before, behind, -step_ns)
             return step_ns if is_ahead else max(-(by_stamps or 0), step_ns)
-        returns = np.diff(ts_ns[at : at + STAY]).max(initial=0) * 2 > clock[at] - ts_ns[at]
+        returns = np.diff(ts_ns[at : at + STAY]).max(initial=0) > (clock[at] - ts_ns[at]) // 2
         if returns:
             return 0
         going_on = go_on(newest(before), behind)
