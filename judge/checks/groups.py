@@ -126,18 +126,17 @@ AGAIN = 2
 def leaves_by_itself(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Who leaves twice over one connection has joined in between; a process that ends leaves for good, which does not
     count. An administrator removes others. Two agents whose clocks differ may show one message at two times: it counts
-    by slots, over a slot at least. Who unsubscribes, as it states, has polled in time.
+    by slots, over a slot at least. Who unsubscribes, as it states, has polled in time: then that does not count.
     """
     left = context.claims("left", group, *subject)
-    own = [claim for claim in left if claim.peak.get("unsubscribed", -1) <= claim.peak.get("expired", -1)]
-    again = [claim for claim in own if len(claim.tally) > 1 and claim.last.ts_ns - claim.first.ts_ns >= SLOT_NS]
+    again = [claim for claim in left if len(claim.tally) > 1 and claim.last.ts_ns - claim.first.ts_ns >= SLOT_NS]
     for (reads,), claims in gathered(again, "group"):
         members = context.by("group", "member", group, "host", subject[2]).get((reads,), [])
         mine = [one for one in members if one["client_id"] == claims[0]["client_id"]]
         limits_ms = [ms for one in mine if (ms := one.peak.get("rebalance_timeout_ms", -1)) > 0]
-        for_good = max(map(alive_ns, mine), default=0) <= max(
-            claim.last.ts_ns for claim in left if claim["group"] == reads
-        )
+        last = max((claim for claim in left if claim["group"] == reads), key=lambda claim: claim.last)
+        counts = str(last.last.ts_ns // SLOT_NS) in last.tally
+        for_good = counts and max(map(alive_ns, mine), default=0) <= last.last.ts_ns
         times = sum(len(claim.tally) for claim in claims) - for_good
         if not limits_ms or times < AGAIN:
             continue

@@ -2487,6 +2487,23 @@ def grp008_near_miss__unsubscribes(lab):
     lab.until = 420
 
 
+def grp008_near_miss__did_not_poll_once_and_unsubscribes(lab):
+    talk = member(lab, until=30)
+    leaves(talk, [310, 350, 390], reason=UNSUBSCRIBED)
+    leaves(talk, [700], reason=POLL_EXPIRED)
+    lab.until = 720
+
+
+def grp008_fires__did_not_poll_and_unsubscribes_at_last(lab):
+    """What it states last is not why it left before."""
+    talk = member(lab, until=30)
+    leaves(talk, [310, 620, 930], reason=POLL_EXPIRED)
+    leaves(talk, [1240], reason=UNSUBSCRIBED)
+    lab.until = 1260
+    (found,) = lab.findings("GRP008")
+    assert found["count"] == 3
+
+
 def grp008_fires__states_that_it_did_not_poll(lab):
     leaves(member(lab, until=30), [310, 620, 930], reason=POLL_EXPIRED)
     lab.until = 950

@@ -23,8 +23,8 @@ MEMBER = "member"
 JOIN, CLASSIC, NEXT, SHARE = "JoinGroup", "Heartbeat", "ConsumerGroupHeartbeat", "ShareGroupHeartbeat"
 STREAMS = "StreamsGroupHeartbeat"
 BY_ID = (NEXT, SHARE)
-REASONS = {"expired": POLL_EXPIRED, "unsubscribed": UNSUBSCRIBED}
-STATED: dict[str | None, int] = {POLL_EXPIRED: 2, UNSUBSCRIBED: 1}
+EXPIRED, BY_CHOICE = 2, 1
+STATED: dict[str | None, int] = {POLL_EXPIRED: EXPIRED, UNSUBSCRIBED: BY_CHOICE}
 LEAVES = -1
 """The member epoch of a member that leaves."""
 PARTITIONS = "assignment.topic_partitions"
@@ -51,7 +51,9 @@ def claims(batch: Batch) -> Iterator[Rows]:
             yield of_members(alive, "member_id", peak, epoch >= 0)
             yield left(alive, epoch == LEAVES)
     if gone := batch.lines("LeaveGroup", "response"):
-        yield left(gone, np.ones(len(gone), np.bool_), peak=reasons(gone))
+        why = reasons(gone)
+        expired = {"expired": np.where(why == EXPIRED, gone.ts_ns, -1)}
+        yield left(gone, np.ones(len(gone), np.bool_), peak=expired, tally=gone.slots.only(why != BY_CHOICE))
 
 
 def patience_ms(joined: Lines) -> Ints:
@@ -67,14 +69,14 @@ def listed_in(joined: Lines) -> Ints:
     return found
 
 
-def reasons(gone: Lines) -> dict[str, Ints]:
-    """When LeaveGroup was answered to a member that did not poll in time, or unsubscribed; -1 for others."""
+def reasons(gone: Lines) -> Ints:
+    """Whether LeaveGroup was answered to a member that did not poll in time, or unsubscribed; 0 for others."""
     asked, given = gone.batch.lines("LeaveGroup", "request", "members"), np.zeros(len(gone.batch.decoded), np.int64)
     if asked is not None:
         words = [STATED.get(reason, 0) for reason in asked.table["reason"].strings()]
         np.maximum.at(given, asked.message, words)
-    why = np.where(gone.partner >= 0, given[gone.partner], 0)
-    return {name: np.where(why == STATED[word], gone.ts_ns, -1) for name, word in REASONS.items()}
+    found: Ints = np.where(gone.partner >= 0, given[gone.partner], 0)
+    return found
 
 
 def left(answers: Lines, where: Bools, **more: Any) -> Rows:
@@ -84,7 +86,7 @@ def left(answers: Lines, where: Bools, **more: Any) -> Rows:
     group, known = answers.other_column("group_id")
     client = answers.batch.connection_part(answers.message, 0)
     good = known & where & (answers["error_code"] == 0)
-    return answers.states("left", ["@who", group, client], good, tally=answers.slots, **more)
+    return answers.states("left", ["@who", group, client], good, **{"tally": answers.slots, **more})
 
 
 def of_members(
