@@ -1040,15 +1040,35 @@ REPLACED_S = 45
 
 
 def is_replaced(wait: Wait, claims: list[Claim], members: list[Claim]) -> bool:
-    """Whether it waited no longer than for a member that was killed, and once, or in a roll: each client of the group
-    begins again once at most, and all wait for each that does not leave its group as it ends (Kafka Streams).
-    """
+    """Whether it waited no longer than for a member that was killed, and once, or in a roll."""
     if wait.is_open or wait.to_ns - wait.from_ns > REPLACED_S * SECOND_NS:
         return False
-    since_ns = min(claim.first.ts_ns for claim in claims)
-    begun = Counter((one["client_id"], one["host"]) for one in members if one.first.ts_ns > since_ns)
-    once = sum(claim.count for claim in claims) == 1
-    return once or (bool(members) and max(begun.values(), default=0) <= 1)
+    waits, since_ns = sum(claim.count for claim in claims), min(claim.first.ts_ns for claim in claims)
+    who = claims[0]["client_id"], claims[0]["host"]
+    return waits == 1 or is_roll(members, since_ns, waits, who)
+
+
+WAITS_EACH = 2
+"""A member that begins again lets its group be divided once it is there, and often once more."""
+
+
+def is_roll(members: list[Claim], since_ns: int, waits: int, who: Who) -> bool:
+    """Whether each member begins again once at most, and others wait for nothing else: all wait for each that does not
+    leave its group as it ends (Kafka Streams). Who has another client ID or host then takes the place of one that was
+    there.
+    """
+    there, begun, fresh = Counter[Who](), Counter[Who](), Counter[Who]()
+    soon_ns, listed = REPLACED_S * SECOND_NS, 0
+    for one in members:
+        mine, first_ns = (one["client_id"], one["host"]), one.first.ts_ns
+        there[mine] += first_ns <= since_ns <= alive_ns(one) + soon_ns
+        begun[mine] += first_ns > since_ns
+        fresh[mine] += first_ns > since_ns + soon_ns
+        listed = max(listed, one.peak.get("members", (0, 0))[1])
+    places = max(there.total(), listed)
+    in_places = not places or sum(count for mine, count in fresh.items() if not there[mine]) <= places
+    each_once = all(count <= max(there[mine], 1) for mine, count in begun.items())
+    return each_once and in_places and waits <= WAITS_EACH * begun.total() * max(there[who], 1)
 
 
 def wait_of(claims: list[Claim], group: Group, context: CheckContext) -> Wait:

@@ -1140,26 +1140,61 @@ def grp012_fires__it_is_killed_again_and_again(lab):
     assert DOUBTED in {word["name"] for word in found["words"]}
 
 
-def rolled(lab, starts):
-    """Members that do not leave as they end: at each time one begins again, and all wait for the one that it was."""
-    members = {client_id: f"{client_id}-0" for client_id in ("a", "b")}
-    for client_id, member_id in members.items():
+def rolled(lab, starts, *, begins="{}", until=220):
+    """Members that do not leave as they end: at each time one begins again, and all wait for the one that it was, by
+    another client ID than before if `begins` has its number.
+    """
+    members = {name: (name, f"{name}-0") for name in ("a", "b")}
+    for client_id, member_id in members.values():
         joins(lab, 5, 12, client_id=client_id, response={"errorCode": 0, "memberId": member_id}, answered_in=0.2)
     for number, (at, again) in enumerate(starts):
-        members[again] = f"{again}-{number + 1}"
-        for client_id, member_id in members.items():
+        if again is not None:
+            members[again] = begins.format(again, number), f"{again}-{number + 1}"
+        for client_id, member_id in members.values():
             response = {"errorCode": 0, "memberId": member_id}
-            joins(lab, at, 220, client_id=client_id, response=response, answered_in=43)
-    return {DOUBTED in {word["name"] for word in found["words"]} for found in lab.findings("GRP012")}
+            joins(lab, at, until, client_id=client_id, response=response, answered_in=43)
+    return {
+        found["client_ids"][0]: DOUBTED in {word["name"] for word in found["words"]} for found in lab.findings("GRP012")
+    }
 
 
 def grp012_fires__each_member_is_replaced_once(lab):
     """A roll of an application of Kafka Streams: nobody is in doubt."""
-    assert rolled(lab, [(20, "a"), (90, "b")]) == {False}
+    assert rolled(lab, [(20, "a"), (90, "b")]) == {"a": False, "b": False}
 
 
 def grp012_fires__all_wait_for_one_that_begins_again_and_again(lab):
-    assert rolled(lab, [(20, "a"), (90, "a")]) == {True}
+    assert rolled(lab, [(20, "a"), (90, "a")]) == {"a": True, "b": True}
+
+
+def grp012_fires__each_is_replaced_by_one_of_another_name(lab):
+    """The pods of a deployment."""
+    found = rolled(lab, [(20, "a"), (90, "b")], begins="{}-{}")
+    assert found == {"a-0": False, "b": False, "b-1": False}
+
+
+def grp012_fires__one_is_killed_and_has_another_name_each_time(lab):
+    """More begin than there were: who was there all the time waits again and again."""
+    found = rolled(lab, [(at, "a") for at in range(20, 300, 60)], begins="{}-{}", until=310)
+    assert found.pop("b")
+    assert not any(found.values())  # each waited once
+
+
+def grp012_fires__all_wait_for_one_that_works_long(lab):
+    """At each change of the group; none begins again."""
+    assert rolled(lab, [(20, None), (90, None)]) == {"a": True, "b": True}
+
+
+def grp012_fires__members_of_one_client_id_are_replaced_once(lab):
+    members = ["app-0", "app-1", "app-2"]
+    for member_id in members:
+        joins(lab, 5, 12, client_id="app", response={"errorCode": 0, "memberId": member_id}, answered_in=0.2)
+    for number, at in enumerate((20, 90, 160)):
+        members[number] = f"app-{number}-again"
+        for member_id in members:
+            joins(lab, at, 220, client_id="app", response={"errorCode": 0, "memberId": member_id}, answered_in=43)
+    (found,) = lab.findings("GRP012")
+    assert DOUBTED not in {word["name"] for word in found["words"]}
 
 
 def grp012_near_miss(lab):
