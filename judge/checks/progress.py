@@ -702,6 +702,7 @@ def of_range(log: Log, partition: int, every: list[Reader]) -> Iterator[tuple[Wh
 def of_fall(log: Log, partition: int, every: list[Reader]) -> Iterator[tuple[Who, Skip]]:
     """Readers that were ahead of a log that fell back, and go on where they were: what was written there since is new.
     Who asks for the end of each epoch goes back to where the log was cut (KIP-320), as does any member of its group.
+    Who is started again at the end, as it is configured, has not waited.
     """
     subject = "id", log.topic_id or ""
     served = of_id(log.at("serves", partition), subject[1]) if log.topic_id and every else []
@@ -723,10 +724,26 @@ def of_fall(log: Log, partition: int, every: list[Reader]) -> Iterator[tuple[Who
         reads_on = any(slot > since for slot, _ in asked[who])
         if not ahead or not reads_on or not log.whole(who, start_ns(fall.high.slot)):
             continue
+        if begins_where_asked(partition, who, asked[who], since, log):
+            continue
         if min(shared[place] for one in mine for place in shared_by(one, log)) > cut:
             claims = [claim for one in mine for claim in one.claims]
             again = max(one.last[1] for one in mine) - least[who]
             yield who, Skip(cut, least[who], start_ns(since), FELL, {}, again, claims)
+
+
+def begins_where_asked(partition: int, who: Who, asked: Times, since: int, log: Log) -> bool:
+    """Whether a reader asked for the end, or for a time, since a slot, begins there, and was not rejected before."""
+    missed = [one for one in log.at("out_of_range", partition) if (one["client_id"], one["host"]) == who]
+    if any(second * SECOND_NS >= start_ns(since) for second in by_second(missed)):
+        return False
+    sought = [one for one in log.at("sought", partition) if one.peak["last"][0] >= start_ns(since)]
+    for one in sought:
+        slot = one.peak["last"][0] // SLOT_NS
+        begins = min((offset for at, offset in asked if at >= slot), default=NEVER)
+        if asks_where_to_begin(one, who, begins, start_ns(since)):
+            return True
+    return False
 
 
 def goes_on(mine: list[Reader], second: int, gone: range, log: Log) -> bool:

@@ -287,7 +287,7 @@ def starts_again(lab, offset, *, committed=True):
     fetches_offset(lab, 301, offset)
 
 
-def loses_its_end(lab, goes_back_to=None, *, ahead=60, reads_on=True, **facts):
+def loses_its_end(lab, goes_back_to=None, *, ahead=60, reads_on=True, asks=None, **facts):
     """Broker 2 lacks all from 30 on as it is elected at 65 s; its log has again what the reader waits for at 156 s."""
     brokers = {"brokers": {B1: 1, B2: 2}, "replicas": (1, 2)}
     lab.metadata(0, [("songs", ID_1, 0, 0)], **brokers)
@@ -300,6 +300,8 @@ def loses_its_end(lab, goes_back_to=None, *, ahead=60, reads_on=True, **facts):
     reader = lab.talk(B2, "reader", "10.0.0.7")
     if goes_back_to is not None:
         fetches(lab, [(72, goes_back_to, ends[72])], talk=reader)
+    if asks is not None:
+        lists_offset(lab, 155, asks, -1)
     fetches(lab, [(at, end, end) for at, end in ends.items() if end >= 60 and reads_on], talk=reader)
     lab.metadata(220, [("songs", ID_1, 0, 1)], leader=2, **brokers)
     lab.until = 225
@@ -318,6 +320,16 @@ def grp010_near_miss__it_goes_back_to_where_the_log_was_cut(lab):
 
 def grp010_near_miss__it_reads_the_log_again(lab):
     loses_its_end(lab, 0)
+
+
+def grp010_near_miss__it_is_started_again_at_the_end(lab):
+    """A viewer that is of no group, and was closed when the log lost its end."""
+    loses_its_end(lab, asks=60)
+
+
+def grp010_fires__it_asks_for_the_end_until_it_is_beyond_its_offset(lab):
+    """As kafka-go does; what it goes on at is its own offset."""
+    loses_its_end(lab, asks=62)
 
 
 def grp010_near_miss__it_was_not_that_far(lab):
