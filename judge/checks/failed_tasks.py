@@ -13,16 +13,16 @@ from typing import NamedTuple
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.progress import Log, Reader, greatest, last_leave, members_of, of_group, readers
-from wirecheck.judge.checks.shapes import seen_everywhere, seen_whole
+from wirecheck.judge.checks.shapes import by_key, seen_everywhere, seen_whole
 from wirecheck.judge.claims.claim import Claim
-from wirecheck.judge.claims.outcomes import SLOT_NS
+from wirecheck.judge.claims.outcomes import SLOT_NS, Run
 from wirecheck.judge.thresholds import SECOND_NS
 
 TASK, WORKER = "connector-consumer-", "connect"
 """How the client IDs of a sink task's consumer, and of its worker's own clients, begin by default."""
-STORE = "-statuses"
+STORE, STORES = "-statuses", ("-configs", "-offsets")
 """How that of the client ends which keeps the states of a worker's tasks: after the group and the client.id, if any, of
-the worker, which has that alone.
+the worker, which has that alone. It has others beside it.
 """
 JOIN, LEAVE, FETCH, BEAT = "JoinGroup", "LeaveGroup", "Fetch", "Heartbeat"
 REARRANGED_NS = 15 * SECOND_NS
@@ -70,12 +70,16 @@ def failed(one: Reader, reads: str, last: Claim, log: Log) -> bool:
 
 
 def lives(worker: list[Claim], left_ns: int, until_ns: int) -> bool:
-    """Whether the worker asks for anything soon after, and later. It sends a heartbeat each 3 s; without any, it may
-    have another name.
+    """Whether the worker sends heartbeats soon after, and later: one each 3 s; without any, it may have another name.
+    Of several on one host, as of two clusters, it may be any: so all live on that were there until then.
     """
-    if not any(claim["api"] == BEAT for claim in worker):
-        return False
-    runs = [run for claim in worker for run in claim.outcomes.runs()]
+    beats = by_key((claim for claim in worker if claim["api"] == BEAT), "client_id")
+    every = [[run for claim in claims for run in claim.outcomes.runs()] for claims in beats.values()]
+    there = [runs for runs in every if any(left_ns - REARRANGED_NS <= run.last_ns <= left_ns + SLOT_NS for run in runs)]
+    return bool(there) and all(beats_on(runs, left_ns, until_ns) for runs in there)
+
+
+def beats_on(runs: list[Run], left_ns: int, until_ns: int) -> bool:
     soon = any(run.first_ns <= left_ns + 2 * SLOT_NS and run.last_ns >= left_ns + SLOT_NS for run in runs)
     return soon and any(run.last_ns >= until_ns for run in runs)
 
@@ -102,7 +106,9 @@ def is_seen(worker: list[Claim], host: str, since_ns: int, log: Log) -> bool:
 def of_worker(one: Reader, context: CheckContext) -> Iterator[Claim]:
     """What the other clients of a task's worker ask for, but for its tasks."""
     there = [subject for subject in context.ledger.subjects("client") if subject[2] == one.host]
-    stores = {name.removesuffix(STORE) for _, name, _ in there if name.endswith(STORE)}
+    names = {name for _, name, _ in there}
+    begins = {name.removesuffix(STORE) for name in names if name.endswith(STORE)}
+    stores = {name for name in begins if not names.isdisjoint(f"{name}{other}" for other in STORES)}
     for subject in there:
         name = subject[1]
         of_store = any(f"{name}-".startswith(f"{store}-") or store.endswith(f"-{name}") for store in stores)

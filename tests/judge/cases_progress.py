@@ -886,13 +886,12 @@ def grp011_fires__a_connect_task_that_fails_later(lab):
     task_leaves(lab, left=50)
 
 
-def named_worker(lab, name="pipes", **more):
+def named_worker(lab, name="pipes", stores=("etl-pipes-offsets", "etl-pipes-statuses"), **more):
     """A worker with a client.id: those of its clients that keep configurations, offsets and states begin with the
     group, and have it, too.
     """
-    fetches(
-        lab, [(at, 0, 0) for at in range(5, 150, 5)], talk=lab.talk(client_id="etl-pipes-statuses", host="10.0.0.7")
-    )
+    for store in stores:
+        fetches(lab, [(at, 0, 0) for at in range(5, 150, 5)], talk=lab.talk(client_id=store, host="10.0.0.7"))
     task_leaves(lab, left=50, name=name, **more)
 
 
@@ -903,6 +902,31 @@ def grp011_fires__a_task_of_a_named_connect_worker(lab):
 def grp011_cannot_know__what_the_worker_is_called(lab):
     """It may have joined again."""
     named_worker(lab, "other", joins=(8, 49))
+
+
+def beats(lab, name, times):
+    """A member of another group on the host of the task."""
+    talk = lab.talk(client_id=name, host="10.0.0.7")
+    for at in times:
+        mine = {"groupId": "two", "memberId": name}
+        talk.ask(at, "Heartbeat", 4, mine, {"errorCode": 0})
+
+
+def grp011_near_miss__another_worker_lives_on_that_host(lab):
+    """Of another cluster: the worker of the task was stopped, which its LeaveGroup does not show."""
+    beats(lab, "connect-10.0.0.7:8084", range(2, 150, 5))
+    named_worker(lab, worker=range(2, 51, 5))
+
+
+def grp011_fires__another_worker_had_ended_before(lab):
+    beats(lab, "connect-10.0.0.7:8084", range(2, 20, 5))
+    named_worker(lab)
+
+
+def grp011_cannot_know__whether_an_application_of_such_a_name_is_a_worker(lab):
+    """It keeps no states of tasks: the worker has another name."""
+    beats(lab, "order", range(2, 150, 5))
+    named_worker(lab, "other", stores=["order-statuses"], joins=(8, 49))
 
 
 def grp011_near_miss__a_connector_of_a_named_worker_is_deleted(lab):
