@@ -35,6 +35,8 @@ EVERY = "*"
 """The name of all resources of a kind (ResourcePattern.WILDCARD_RESOURCE)."""
 OF_FEATURES = frozenset({"UpdateFeatures"})
 OF_QUOTAS, HELD_UP = frozenset({"AlterClientQuotas"}), "next to nothing granted"
+OF_CLIENT, DEFAULT = "client-id ", "(default)"
+"""How the entity of a quota names a client ID, and all that have no quota of their own."""
 Row = Mapping[str, Any]
 
 
@@ -66,11 +68,17 @@ def is_about(hurt: HurtClient, action: str, target: Row) -> bool:
     if action in OF_RIGHTS:
         return any(takes(hurt, kind, target) for error, kind in DENIED.items() if error in hurt.error)
     if action in OF_QUOTAS:
-        return hurt.error == HELD_UP
+        return hurt.error == HELD_UP and limits(target["object"], hurt.client_id)
     if action in OF_FEATURES:
         return "UNSUPPORTED" in hurt.error
     about = OF_COORDINATORS if COORDINATOR in hurt.error else {hurt.topic}
     return target["object_type"] == "topic" and target["object"] in about
+
+
+def limits(entity: str, client_id: str | None) -> bool:
+    """Whether a quota may be about a client: not if it is of another client ID. Which user it has is not known here."""
+    named = [part.removeprefix(OF_CLIENT) for part in entity.split(", ") if part.startswith(OF_CLIENT)]
+    return not named or named[0] in {DEFAULT, client_id}
 
 
 def takes(hurt: HurtClient, kind: str, target: Row) -> bool:

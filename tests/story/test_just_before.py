@@ -78,6 +78,18 @@ def test_a_quota_is_named_where_one_holds_a_client_up():
     assert not said(hurt(), quota)
 
 
+@pytest.mark.parametrize(("entity", "about"), [
+    ("client-id app", True),
+    ("client-id (default)", True),
+    ("user svc, client-id app", True),
+    ("client-id other", False),
+    ("user (default), client-id other", False),
+])  # fmt: skip
+def test_of_quotas_those_of_another_client_id_are_not_named(entity, about):
+    quota = change("AlterClientQuotas", entity, "set producer_byte_rate", object_type="quota")
+    assert bool(said(hurt(client_id="app", error="next to nothing granted"), quota)) is about
+
+
 def test_a_broker_that_creates_a_topic_is_a_node():
     created = change("CreateTopics", "orders") | {"client_id": "2"}
     assert said(hurt(error="INVALID_TOPIC_EXCEPTION"), created) == (
