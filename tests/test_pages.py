@@ -150,6 +150,7 @@ OF_THE_REPOSITORY = [
 def test_what_a_page_shows_of_an_output_is_in_it(page, desk, monkeypatch):
     """Of captures that are in this repository; the lines stand in their order."""
     monkeypatch.chdir(desk)
+    monkeypatch.delenv("COLUMNS", raising=False)  # as in a pipe, whatever a worker of pytest has
     for words, lines in with_capture(page):
         result = CliRunner().invoke(cli.main, [*words[1:]])
         assert result.exit_code in {0, 1}, (words, result.stderr)
