@@ -124,17 +124,26 @@ def hurt(of: CardHarm) -> int:
 def with_stated(found: Sequence[harm.Attached], entry: Entry, context: CardContext) -> list[harm.Attached]:
     """With the harm that the entry's findings state themselves: that says more than what is refused to the client
     besides, unless it has no error, and the client is refused the same for long. Records that were never read are lost
-    beside any error.
+    beside that.
     """
     refused = {(one.harm.client, one.harm.api) for one in found if not one.declared and one.harm.level == harm.HURT}
-    silent = harm.SILENT - {harm.NEVER_READ}
     states = [
         one
         for one in stated_by(entry, context)
-        if silent.isdisjoint(one.harm.errors) or (one.harm.client, one.harm.api) not in refused
+        if harm.SILENT.isdisjoint(one.harm.errors) or is_loss(one) or (one.harm.client, one.harm.api) not in refused
     ]
-    clients = {one.harm.client for one in states}
-    return [*(one for one in found if one.declared or one.harm.client not in clients), *states]
+    said = {one.harm.client for one in states if not is_loss(one)}
+    lost = {one.harm.client for one in states if is_loss(one)}
+
+    def says_more(one: harm.Attached) -> bool:
+        client = one.harm.client
+        return client not in said | lost or (client not in said and (client, one.harm.api) in refused)
+
+    return [*(one for one in found if one.declared or says_more(one)), *states]
+
+
+def is_loss(one: harm.Attached) -> bool:
+    return harm.NEVER_READ in one.harm.errors
 
 
 def stated_by(entry: Entry, context: CardContext) -> list[harm.Attached]:

@@ -724,6 +724,8 @@ def test_records_that_were_never_read_are_harm_beside_errors_that_ended():
     (card,) = cards([skipped], [refused(level="briefly", recovered=True)])
     assert named(card) == ["reader"]
     assert card.harm.briefly == ()
+    (card,) = cards([skipped], [refused(errors=["OFFSET_OUT_OF_RANGE"])])
+    assert {one.error for one in card.harm.clients} == {"OFFSET_OUT_OF_RANGE", harm.NEVER_READ}
 
 
 def test_what_happened_at_one_moment_was_then():
