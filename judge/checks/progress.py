@@ -715,10 +715,9 @@ def of_fall(log: Log, partition: int, every: list[Reader]) -> Iterator[tuple[Who
     }
     least = {who: min((offset for slot, offset in each if slot >= since), default=NEVER) for who, each in asked.items()}
     shared: dict[tuple[str, str | None], int] = {}
-    for who, place in (
-        (who, place) for who, mine in by_reader.items() for one in mine for place in shared_by(one, log)
-    ):
-        shared[place] = min(least[who], shared.get(place, NEVER))
+    for who, mine in by_reader.items():
+        for place in {place for one in mine for place in shared_by(one, log)}:
+            shared[place] = min(least[who], shared.get(place, NEVER))
     for who, mine in by_reader.items():
         ahead = any(slot < since and offset > cut for slot, offset in asked[who])
         reads_on = any(slot > since for slot, _ in asked[who])
