@@ -132,12 +132,12 @@ def with_stated(found: Sequence[harm.Attached], entry: Entry, context: CardConte
         for one in stated_by(entry, context)
         if harm.SILENT.isdisjoint(one.harm.errors) or is_loss(one) or (one.harm.client, one.harm.api) not in refused
     ]
-    said = {one.harm.client for one in states if not is_loss(one)}
+    explained = {one.harm.client for one in states if not is_loss(one)}
     lost = {one.harm.client for one in states if is_loss(one)}
 
     def says_more(one: harm.Attached) -> bool:
         client = one.harm.client
-        return client not in said | lost or (client not in said and (client, one.harm.api) in refused)
+        return client not in explained | lost or (client not in explained and (client, one.harm.api) in refused)
 
     return [*(one for one in found if one.declared or says_more(one)), *states]
 
