@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from wirecheck.decode.peer import ends_of
-from wirecheck.story.just_before import CREATION, WITHIN_NS, time_of
+from wirecheck.story.just_before import WITHIN_NS, Creation, creations_in, time_of
 from wirecheck.story.reading_options import dialects_read, reading_options
 from wirecheck.story.seen import Cluster, Recreation
 from wirecheck.story.verdict import Finding
@@ -50,12 +50,11 @@ class CardContext:
         return sorted(self.changes, key=time_of)
 
     @cached_property
-    def creations(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-        """By topic the requests to create it."""
-        found: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-        for one in self.changes:
-            for target in (one["targets"] or ()) if one["action"] == CREATION else ():
-                found[target["object"]].append(one)
+    def creations(self) -> Mapping[str, Sequence[Creation]]:
+        """By topic the attempts to create it."""
+        found: dict[str, list[Creation]] = defaultdict(list)
+        for one in creations_in(self.changes):
+            found[one.topic].append(one)
         return found
 
     def changes_before(self, time_ns: int, cluster: str | None) -> list[Mapping[str, Any]]:
@@ -63,14 +62,15 @@ class CardContext:
         first, last = time_ns - WITHIN_NS, time_ns
         every = self.changes_by_time
         near = every[bisect_left(every, first, key=time_of) : bisect_right(every, last, key=time_of)]
-        return [one for one in near if self.may_be_in(cluster, one)]
+        return [one for one in near if self.may_be_to(cluster, one["connection"])]
 
-    def creations_of(self, topics: Iterable[str], cluster: str | None) -> list[Mapping[str, Any]]:
-        return [one for topic in topics for one in self.creations.get(topic, ()) if self.may_be_in(cluster, one)]
+    def creations_of(self, topics: Iterable[str], cluster: str | None) -> list[Creation]:
+        every = (one for topic in topics for one in self.creations.get(topic, ()))
+        return [one for one in every if self.may_be_to(cluster, one.connection)]
 
-    def may_be_in(self, cluster: str | None, change: Mapping[str, Any]) -> bool:
-        """Whether it was asked of this cluster, or of a server whose cluster is not known."""
-        return cluster is None or self.servers.get(ends_of(change["connection"])[1], cluster) == cluster
+    def may_be_to(self, cluster: str | None, connection: str) -> bool:
+        """Whether a connection leads to this cluster, or to a server whose cluster is not known."""
+        return cluster is None or self.servers.get(ends_of(connection)[1], cluster) == cluster
 
     @cached_property
     def codes(self) -> Mapping[str, int]:

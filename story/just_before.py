@@ -6,8 +6,8 @@ right or quota that the rejection is about. At most MOST are named, the latest f
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from wirecheck.client_ids import broker_of
 from wirecheck.judge.checks.error_meanings import meaning_of
@@ -105,30 +105,43 @@ def missing(hurt: HurtClient) -> Collection[str]:
     return {hurt.topic} if MISSING in hurt.error and hurt.topic is not None else ()
 
 
-def rejected_creation(hurt: HurtClient, creations: Iterable[Row]) -> dict[str, str]:
+class Creation(NamedTuple):
+    """One attempt to create a topic. A broker's Envelope shows the client's again."""
+
+    in_envelope: bool
+    time_ns: int
+    topic: str
+    creator: str
+    error: str
+    connection: str
+
+
+def creations_in(changes: Iterable[Row]) -> Iterator[Creation]:
+    """Those that were answered."""
+    for one in changes:
+        for target in (one["targets"] or ()) if one["action"] == CREATION else ():
+            if target["error"] is not None:
+                what = target["object"], sender(one), target["error"]
+                yield Creation(bool(one["in_envelope"]), one["time"], *what, one["connection"])
+
+
+def rejected_creation(hurt: HurtClient, creations: Iterable[Creation]) -> dict[str, str]:
     """Words about the attempts to create a topic that is missing, as by the admin client of a Streams application, or
     of Connect, or, of a coordinator's, by a broker; empty where none was rejected, or one was granted.
     """
-    topics = missing(hurt)
-    tries = [
-        (bool(one["in_envelope"]), one["time"], target["object"], sender(one), target["error"])
-        for one in creations
-        if hurt.first_ns - WITHIN_NS <= one["time"] <= hurt.last_ns
-        for target in one["targets"] or ()
-        if target["object"] in topics and target["error"] is not None
-    ]
-    there = {topic for *_, topic, _, error in tries if error in {ACCEPTED, THERE}}
-    rejected = [one for one in tries if one[2] not in there]
+    tries = [one for one in creations if hurt.first_ns - WITHIN_NS <= one.time_ns <= hurt.last_ns]
+    there = {one.topic for one in tries if one.error in {ACCEPTED, THERE}}
+    rejected = [one for one in tries if one.topic not in there]
     if not rejected:
         return {}
-    _, _, topic, creator, error = max(rejected)
-    seen_in = Counter(inside for inside, _, name, *_ in rejected if name == topic)
-    meaning = meaning_of(error, CREATION)
+    last = max(rejected)
+    seen_in = Counter(one.in_envelope for one in rejected if one.topic == last.topic)
+    meaning = meaning_of(last.error, CREATION)
     return {
-        "missing": topic,
-        "creator": creator,
+        "missing": last.topic,
+        "creator": last.creator,
         "tries": plural(max(seen_in.values()), "time"),
-        "creation_error": error,
+        "creation_error": last.error,
         "creation_means": in_a_sentence(meaning.means) if meaning else "",
         "creation_action": meaning.action if meaning else "",
     }

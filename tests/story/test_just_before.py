@@ -4,7 +4,7 @@ import pytest
 
 from tests.story.values import NOON_NS, hurt
 from wirecheck.story.card_context import CardContext
-from wirecheck.story.just_before import MOST, WITHIN_NS, just_before, rejected_creation
+from wirecheck.story.just_before import MOST, WITHIN_NS, just_before, missing, rejected_creation
 from wirecheck.story.seen import Cluster
 
 SECOND_NS = 1_000_000_000
@@ -104,6 +104,11 @@ def test_a_coordinator_that_is_not_available_lacks_its_own_topic():
     assert said(hurt(topic=None, error="TOPIC_ALREADY_EXISTS"), *changes) == ()
 
 
+def uncreated(one, tries):
+    """As its card has it."""
+    return rejected_creation(one, CardContext({}, NOON_NS, changes=tries).creations_of(missing(one), None))
+
+
 MISSES = {"api": "Metadata", "error": "UNKNOWN_TOPIC_OR_PARTITION", "topic": "st-store-changelog"}
 
 
@@ -117,7 +122,7 @@ def test_a_missing_topic_that_others_try_in_vain_to_create_is_their_fault():
         *(creation("INVALID_REPLICATION_FACTOR", seconds=-20 * n) for n in (1, 2, 3)),
     ]
     forwarded = [one | {"in_envelope": True} for one in tries]
-    words = rejected_creation(hurt(**MISSES), [*tries, *forwarded])
+    words = uncreated(hurt(**MISSES), [*tries, *forwarded])
     assert (words["creator"], words["tries"]) == ("admin", "4 times")
     assert words["creation_error"] == "INVALID_REPLICATION_FACTOR"
     assert words["creation_means"].startswith("there are fewer brokers")
@@ -134,11 +139,11 @@ def test_a_missing_topic_that_others_try_in_vain_to_create_is_their_fault():
     [creation(None)],
 ])  # fmt: skip
 def test_a_creation_of_another_topic_or_time_or_that_was_granted_says_nothing(tries):
-    assert rejected_creation(hurt(**MISSES), tries) == {}
+    assert uncreated(hurt(**MISSES), tries) == {}
 
 
 def test_who_lacks_a_right_does_not_lack_the_topic():
-    assert rejected_creation(hurt(**MISSES | {"error": "TOPIC_AUTHORIZATION_FAILED"}), [creation("NONE")]) == {}
+    assert uncreated(hurt(**MISSES | {"error": "TOPIC_AUTHORIZATION_FAILED"}), [creation("NONE")]) == {}
 
 
 def test_changes_of_another_cluster_are_none_of_this_one():
@@ -154,13 +159,21 @@ def test_changes_of_another_cluster_are_none_of_this_one():
     context = CardContext({}, NOON_NS + 10 * SECOND_NS, changes=made, clusters=(mine, others))
     for cluster, known in (("A", [made[0], made[2]]), ("B", made[1:]), (None, made)):
         assert context.changes_before(NOON_NS + 10 * SECOND_NS, cluster) == known
-        assert context.creations_of(["st-store-changelog"], cluster) == known
+        found = [one.connection for one in context.creations_of(["st-store-changelog"], cluster)]
+        assert found == [one["connection"] for one in known]
 
 
 def test_a_coordinator_whose_topic_a_broker_cannot_create_lacks_that():
     tries = [creation("INVALID_REPLICATION_FACTOR", name="__consumer_offsets", client_id="2")]
     granted = [creation("NONE", name="__transaction_state", client_id="2")]
     one = hurt(api="FindCoordinator", error="COORDINATOR_NOT_AVAILABLE", topic=None)
-    words = rejected_creation(one, [*tries, *granted])
+    words = uncreated(one, [*tries, *granted])
     assert (words["missing"], words["creator"], words["tries"]) == ("__consumer_offsets", "node 2", "1 time")
-    assert rejected_creation(one, granted) == {}
+    assert uncreated(one, granted) == {}
+
+
+def test_a_request_for_two_topics_is_one_attempt_for_each():
+    (both,) = tries = [creation("INVALID_REPLICATION_FACTOR", name="__consumer_offsets")]
+    both["targets"].append(both["targets"][0] | {"object": "__transaction_state"})
+    one = hurt(api="FindCoordinator", error="COORDINATOR_NOT_AVAILABLE", topic=None)
+    assert uncreated(one, tries)["tries"] == "1 time"
