@@ -74,7 +74,7 @@ def refused_by_all_brokers(subject: Subject, group: Group, context: CheckContext
     _, client_id, host = subject
     found = context.claims("activity", group, *subject)
     mine = [claim for claim in found if claim["api"] in LOOKS_FOR_BROKERS and claim.succeeded]
-    if is_of_node(client_id) or not mine or not {claim["api"] for claim in found} <= BEFORE_WORK | {INIT}:
+    if is_of_node(client_id) or not mine or asks_for_work(found):
         return
     first_ns = min(claim.first.ts_ns for claim in mine)
     context.watch()
@@ -86,6 +86,10 @@ def refused_by_all_brokers(subject: Subject, group: Group, context: CheckContext
         return
     steps = {"step": "learned which brokers it needs", "then": "asked for nothing", "lacks": refusing(known)}
     yield no_further(mine, subject, first_ns, **steps)
+
+
+def asks_for_work(found: Iterable[Claim]) -> bool:
+    return not {claim["api"] for claim in found} <= BEFORE_WORK | {INIT}
 
 
 def no_further(
@@ -238,13 +242,13 @@ def asks_for_brokers_only(subject: Subject, group: Group, context: CheckContext)
     advertises, or does not find the host name, or a topic lacks the partition that it is for.
     """
     found = context.claims("activity", group, *subject)
-    if is_of_node(subject[1]) or not {claim["api"] for claim in found} <= BEFORE_WORK | {INIT}:
+    if is_of_node(subject[1]) or asks_for_work(found):
         return
     search = Search(found, subject, group, context)
     if search.is_short or search.is_rare:
         return
     context.watch()
-    if search.may_be_a_tools or not search.is_all:
+    if search.may_be_of_a_tool or not search.is_all_that_it_asks:
         return
     steps = {"step": "learned which brokers it needs", "then": "asked only the same again", "lacks": search.lacks}
     yield no_further(search.claims, subject, search.first_ns, **steps)
@@ -302,7 +306,7 @@ class Search:
         return {one for one in self.known if not reached(one[1], one[0], self.group, self.context)}
 
     @property
-    def may_be_a_tools(self) -> bool:
+    def may_be_of_a_tool(self) -> bool:
         """Whether it looks for all topics, or, where all that brokers advertise was captured, shows by nothing that it
         is there for more.
         """
@@ -311,9 +315,9 @@ class Search:
         return not self.lost and not (self.tries or any(map(is_producer, self.found)))
 
     @property
-    def is_all(self) -> bool:
+    def is_all_that_it_asks(self) -> bool:
         """Whether it asked for nothing else, as far as the capture shows: there is one broker, and that was not
-        captured; or what it had asked for would have been seen; or it asks as who does not find a host name.
+        captured; or what it had asked for would have been seen; or it asks as a client that does not find a host name.
         """
         if self.lost and len({broker for broker, _ in self.known}) == 1:
             return True
