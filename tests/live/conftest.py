@@ -66,3 +66,20 @@ def agents():
         if agent.process.poll() is None:
             agent.process.kill()
         agent.process.communicate(timeout=60)
+
+
+@pytest.fixture
+def disk_of(tmp_path):
+    """Mount a small disk of a size: `disk_of("2M")`."""
+    folder = tmp_path / "disk"
+
+    def mount(size):
+        folder.mkdir()
+        command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(folder)]
+        if subprocess.run(command, capture_output=True, check=False).returncode:
+            pytest.skip("needs the right to mount")
+        return folder
+
+    yield mount
+    if folder.is_mount():
+        subprocess.run(["umount", "-l", str(folder)], check=True)

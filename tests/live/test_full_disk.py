@@ -2,35 +2,23 @@
 
 import os
 import random
-import subprocess
 import sys
 import time
 
 import pytest
 
 from bench.chaos import Monitor, feed, twice
+from tests.awaited import await_that
 from tests.scenarios.engines import Scenario, frames, plain
 from wirecheck.streaming.store.run_result import Result
 
-CYCLES, PAGE_BYTES, PATIENCE_S = 6, 4096, 120
+CYCLES, PAGE_BYTES = 6, 4096
 SOON = (
     sys.executable,
     "-c",
     "from wirecheck.streaming.run import batch_repeats as b; b.PAUSES_S = 1, 2; from wirecheck.cli import main; main()",
 )
 """The command, but that a batch is repeated after one and two seconds."""
-
-
-@pytest.fixture
-def disk(tmp_path):
-    """A small one of its own."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mounted = ["mount", "-t", "tmpfs", "-o", "size=160M", "none", str(folder)]
-    if subprocess.run(mounted, capture_output=True, check=False).returncode:
-        pytest.skip("needs the right to mount")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 def fill(disk, free_bytes):
@@ -47,15 +35,9 @@ def lines(monitor, words):
     return (monitor.folder / "words").read_text().count(words)
 
 
-def await_that(condition):
-    until = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.2)
-
-
 @pytest.mark.parametrize("full", ["results", "checkpoint", "both"])
-def test_a_monitor_goes_on_once_there_is_space_and_has_what_a_replay_has(full, disk, tmp_path):
+def test_a_monitor_goes_on_once_there_is_space_and_has_what_a_replay_has(full, disk_of, tmp_path):
+    disk = disk_of("160M")
     dice, port = random.Random(full), 19_300 + os.getpid() % 100
     out = tmp_path / "out" if full == "checkpoint" else disk / "out"
     state = tmp_path / "state" if full == "results" else disk / "state"
@@ -68,14 +50,17 @@ def test_a_monitor_goes_on_once_there_is_space_and_has_what_a_replay_has(full, d
     for cycle in range(CYCLES):
         fill(disk, dice.choice((0, 1, 2, 8, 20, 60)) * PAGE_BYTES)
         feed(files[2:][cycle * share : (cycle + 1) * share], tmp_path / "frames")
-        await_that(lambda cycle=cycle: lines(monitor, ": no space left; free some") > cycle)
+        await_that(
+            lambda cycle=cycle: lines(monitor, ": no space left; free some") > cycle, None, "a full disk is said"
+        )
         time.sleep(dice.uniform(0, 4))
         monitor.need_life()
         (disk / "filler").unlink()
-        await_that(lambda cycle=cycle: lines(monitor, ": there is space again") > cycle)
+        await_that(lambda cycle=cycle: lines(monitor, ": there is space again") > cycle, None, "it is written")
     feed(files[2:][CYCLES * share :], tmp_path / "frames")
     expected = plain([files])
-    await_that(lambda: Result.latest(out).json()["coverage"]["frames"] == expected["coverage"]["frames"])
+    every = expected["coverage"]["frames"]
+    await_that(lambda: Result.latest(out).json()["coverage"]["frames"] == every, None, "all is judged", pause_s=0.2)
     assert monitor.stop() == 0
     said = (tmp_path / "words").read_text().splitlines()
     named = {"results": f"{out}", "checkpoint": f"{state}", "both": f"{out} and {state}"}[full]

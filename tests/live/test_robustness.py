@@ -67,18 +67,8 @@ def test_a_kill_at_any_moment_leaves_only_whole_files_and_the_next_start_goes_on
     assert len(list(tmp_path.glob(".*.tmp"))) <= 1  # of the last kill
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mounted = ["mount", "-t", "tmpfs", "-o", "size=2M", "none", str(folder)]
-    if subprocess.run(mounted, capture_output=True, check=False).returncode:
-        pytest.skip("needs the right to mount")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
-
-
-def test_a_full_disk_is_said_counted_and_over_when_there_is_room(small_disk, agents):
+def test_a_full_disk_is_said_counted_and_over_when_there_is_room(disk_of, agents):
+    small_disk = disk_of("2M")
     out = small_disk / "out"
     with chatter(size=20_000) as port:
         agent = agents(out, "-i", "lo", "--port", port, "--roll-s", "0.3", "--keep-records")
