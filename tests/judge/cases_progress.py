@@ -1195,7 +1195,7 @@ def rolled(lab, starts, *, begins="{}", until=220):
 
 
 def grp012_fires__each_member_is_replaced_once(lab):
-    """A roll of an application of Kafka Streams: nobody is in doubt."""
+    """A roll of an application of Kafka Streams: no member is in doubt."""
     assert rolled(lab, [(20, "a"), (90, "b")]) == {"a": False, "b": False}
 
 
