@@ -8,6 +8,7 @@ import pytest
 
 from tests import traffic
 from tests.build import plain
+from tests.judge.lab import ID_2
 from tests.laws.test_granting import capture  # noqa: F401 - a fixture
 from tests.laws.test_refused import CLUSTERS, OUTSIDE, S, cards_of, findings_of, with_talks
 from wirecheck import library
@@ -168,3 +169,21 @@ def test_servers_that_list_one_another_alone_name_no_second_leader(capture, coun
     found = after(name, clients, tmp_path)
     assert [one for one in findings_of(found) if one[0] == "CTL002"] == []
     assert {*cards_of(found)} == {*cards_of(before)} or share < 1 / 3  # who came first lists the brokers
+
+
+def test_two_servers_that_list_one_another_are_no_listener_of_members(capture, tmp_path):  # noqa: F811
+    """They have numbers of brokers, but not of all, and other IDs for all topics."""
+    name, before = capture
+    of = CLUSTERS[name]
+    numbers = [broker["nodeId"] for broker in brokers_of(of)][:2]
+    hosts = [f"{OUTSIDE}{40 + number}" for number in range(2)]
+    listed = [{"nodeId": n, "host": host, "port": PORT} for n, host in zip(numbers, hosts, strict=True)]
+    answer = metadata(of, listed, dict.fromkeys(of.topics, ID_2))
+    clients = []
+    for number in range(ASKED * 2):
+        own = Client(of, (hosts[number % 2], PORT), "app", number)
+        own.ask("Metadata", 12, {"topics": None}, answer, number // 2)
+        clients.append(own)
+    found = after(name, clients, tmp_path)
+    assert findings_of(found) == findings_of(before)
+    assert cards_of(found) == cards_of(before)
