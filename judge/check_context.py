@@ -108,6 +108,8 @@ class CheckContext:
         """What is filed about topic names and IDs that were asked for so far."""
         self.topics: dict[tuple[str, int], Any] = {}
         """The topics that were looked up so far (`topic_of`)."""
+        self.topic_logs: dict[tuple[str, int], Any] = {}
+        """What the current subject's checks asked for of the logs of topics (`log_of`)."""
         self.uses: dict[tuple[int, str], dict[tuple[str | None, str, str], list[Claim]]] = {}
         """By group and topic ID its uses by client ID, address and API, once a table has asked for them."""
         self.indexes: dict[tuple[Any, ...], dict[Key, list[Claim]]] = {}
@@ -129,7 +131,7 @@ class CheckContext:
     def with_clocks_apart(self) -> "CheckContext":
         """The context of the current subject for what was captured by several of these clocks."""
         found = copy(self)
-        found.settings, found.topics = self.settings.with_clocks_apart(), {}
+        found.settings, found.topics, found.topic_logs = self.settings.with_clocks_apart(), {}, {}
         return found
 
     def watch(self) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks import shapes
 from wirecheck.judge.checks.idle_members import waiting_member
-from wirecheck.judge.checks.progress import Log, alive_ns, log_of, of_group, readers
+from wirecheck.judge.checks.progress import Log, alive_ns, log_of, of_group
 from wirecheck.judge.checks.shapes import (
     brokers_of,
     by_key,
@@ -231,7 +231,7 @@ def offset_invalidated_by_recreation(subject: Subject, group: Group, context: Ch
 def reads_on(reads: str, partition: int, log: Log) -> bool:
     """Whether a member of a group asks for records of a topic that was created again: what it leaves out is known."""
     members = {(one["client_id"], one["host"]) for one in of_group("member", reads, log.group, log.context)}
-    every = readers(log.current("position", partition))
+    every = log.readers_now(partition)
     return any(one.who in members and one.last[0] > log.born_ns for one in every)
 
 

@@ -25,7 +25,6 @@ from wirecheck.judge.checks.progress import (
     log_of,
     longest_gap,
     members_of,
-    readers,
 )
 from wirecheck.judge.checks.rereads import holds
 from wirecheck.judge.checks.shapes import clock, gathered, resting_on
@@ -110,7 +109,7 @@ def left_at_its_first_records(log: Log) -> dict[str, list[Behind]]:
     every = [
         (at, one)
         for at in sorted(log.of("position"))
-        for one in readers(log.current("position", at))
+        for one in log.readers_now(at)
         if log.context.claims("left", log.group, "client", one.client_id or "", one.host)
     ]
     moved = {one.who for _, one in every if len({one.first[1], *(offset for _, offset in one.times)}) > 1}
@@ -170,7 +169,7 @@ def is_read_for_it(one: Reader, left: Claim, partition: int, log: Log) -> bool:
     """
     (_, offset), (asked_ns, _) = one.first, one.last
     times = range(asked_ns, left.last.ts_ns + 1)
-    every = readers(log.current("position", partition))
+    every = log.readers_now(partition)
     others = (other for other in every if other.first[1] == offset and other.first[0] in times)
     return any(greatest(other.times) > offset and not memberships(other.who, log) for other in others)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from wirecheck.client_ids import is_of_node
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.connection_ends import lives_on
-from wirecheck.judge.checks.progress import Log, Reader, Who, greatest, log_of, reached, readers
+from wirecheck.judge.checks.progress import Log, Reader, Who, greatest, log_of, reached
 from wirecheck.judge.checks.shapes import brokers_of, clock, counted, resting_on
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.kinds import PAUSE
@@ -36,10 +36,10 @@ def reader_fell_silent(subject: Subject, group: Group, context: CheckContext) ->
         return
     alone: dict[Who, dict[int, Reader]] = {}
     for partition in sorted(log.of("position")):
-        for one in readers(log.current("position", partition)):
+        for one in log.readers_now(partition):
             if not is_of_node(one.client_id):
                 alone.setdefault(one.who, {})[partition] = one
-    for who, by_partition in sorted(alone.items(), key=str):
+    for who, by_partition in sorted(alone.items(), key=lambda item: str(item[0])):
         found = silence(who, by_partition, log)
         if found is not None:
             yield found

@@ -120,7 +120,7 @@ def reads_on(generation: LastGeneration, log: Log, new: list[Unread]) -> bool:
 def is_read(one: Unread, generation: LastGeneration, log: Log) -> bool:
     """Whether a member has the partition, or a client of the same host or application reads it."""
     hosts, clients = ({member[name] for member in generation.members} for name in ("host", "client_id"))
-    every = readers(log.at("position", one.partition))
+    every = log.readers(one.partition)
     asked = any(reader.host in hosts or reader.client_id in clients for reader in every)
     return one.partition in generation.held(log.topic.name) or asked
 

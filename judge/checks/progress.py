@@ -55,30 +55,34 @@ Times = list[tuple[int, int]]
 Who = tuple[str | None, str]
 
 
-class Reader(NamedTuple):
+class Reader:
     """What a client on a host does with a partition of one topic ID, or of a topic by its name."""
 
-    client_id: str | None
-    host: str
-    topic_id: str | None
-    claims: list[Claim]
+    def __init__(self, client_id: str | None, host: str, topic_id: str | None, claims: list[Claim]) -> None:
+        self.client_id, self.host, self.topic_id, self.claims = client_id, host, topic_id, claims
+        self.who: Who = client_id, host
 
-    @property
-    def who(self) -> Who:
-        return self.client_id, self.host
+    @cached_property
+    def extremes(self) -> tuple[Times, Times]:
+        return extremes(self.claims)
 
     @property
     def times(self) -> Times:
         """The greatest offset that it asked for in each slot."""
-        return by_slot(self.claims)
+        return self.extremes[0]
 
     @property
+    def lows(self) -> Times:
+        """The lowest offset that it asked for in each slot, and was not rejected."""
+        return self.extremes[1]
+
+    @cached_property
     def first(self) -> tuple[int, int]:
         """When it asked first, and for which offset."""
         negative, offset = max(one.peak["first"] for one in self.claims)
         return -negative, offset
 
-    @property
+    @cached_property
     def last(self) -> tuple[int, int]:
         ts_ns, offset = max(one.peak["last"] for one in self.claims)
         return ts_ns, offset
@@ -104,15 +108,19 @@ class Reader(NamedTuple):
 
 def by_slot(claims: Iterable[Claim], *, lowest: bool = False) -> Times:
     """The greatest offset of each slot, or the lowest of requests that were not rejected."""
-    found: dict[int, int] = {}
+    return extremes(claims)[lowest]
+
+
+def extremes(claims: Iterable[Claim]) -> tuple[Times, Times]:
+    """By slot the greatest offset, and the lowest of requests that were not rejected."""
+    high: dict[int, int] = {}
+    negative: dict[int, int] = {}
     for claim in claims:
         for name, offset in claim.peak.items():
-            if not name.startswith(AT) or name.endswith(LOWEST) is not lowest:
-                continue
-            slot = slot_of(name)
-            if slot is not None:
+            if name.startswith(AT) and (slot := slot_of(name)) is not None:
+                found = negative if name.endswith(LOWEST) else high
                 found[slot] = max(offset, found.get(slot, offset))
-    return sorted((slot, -offset if lowest else offset) for slot, offset in found.items())
+    return sorted(high.items()), [(slot, -offset) for slot, offset in sorted(negative.items())]
 
 
 def assigned(member: Claim) -> list[list[Any]]:
@@ -140,6 +148,8 @@ class Log:
     """What `current` was asked for."""
     by_group: dict[tuple[str, int], dict[Key, list[Claim]]] = field(default_factory=dict)
     """What `current_of` was asked for."""
+    read_by: dict[tuple[bool, int], list[Reader]] = field(default_factory=dict)
+    """What `readers` and `readers_now` were asked for."""
 
     @property
     def born_ns(self) -> int:
@@ -166,7 +176,7 @@ class Log:
     def former(self) -> set[Who]:
         """Who read any partition of the topic before."""
         ended_ns = self.topic.lives.ended_ns if self.topic.lives else 0
-        every = (one for partition in self.of("position") for one in readers(self.at("position", partition)))
+        every = (one for partition in self.of("position") for one in self.readers(partition))
         return {one.who for one in every if read_before(one, self, ended_ns)}
 
     @property
@@ -209,6 +219,18 @@ class Log:
             self.by_group[kind, partition] = by_key(self.current(kind, partition), "group")
         return self.by_group[kind, partition].get((reads,), [])
 
+    def readers(self, partition: int) -> list[Reader]:
+        """Those of a partition, by whichever of the topic's IDs."""
+        if (False, partition) not in self.read_by:
+            self.read_by[False, partition] = readers(self.at("position", partition))
+        return self.read_by[False, partition]
+
+    def readers_now(self, partition: int) -> list[Reader]:
+        """Those that may read the topic as it is now."""
+        if (True, partition) not in self.read_by:
+            self.read_by[True, partition] = readers(self.current("position", partition))
+        return self.read_by[True, partition]
+
     def end(self, partition: int) -> Times:
         """How far the log reached, by slot."""
         if partition not in self.ends:
@@ -227,7 +249,12 @@ class Log:
 
 
 def log_of(subject: Subject, group: Group, context: CheckContext) -> Log:
-    return Log(topic_of(subject[1], group, context), group, context)
+    """Made once for all checks of the subject that is judged."""
+    place = subject[1], id(group)
+    if place not in context.topic_logs:
+        context.topic_logs[place] = Log(topic_of(subject[1], group, context), group, context)
+    log: Log = context.topic_logs[place]
+    return log
 
 
 def longest_gap(times: Times, until: int) -> int:
@@ -406,7 +433,7 @@ def records_never_read(subject: Subject, group: Group, context: CheckContext) ->
     found: dict[Who, dict[int, list[Skip]]] = {}
     kinds = (of_recreation, of_former_offset, of_range, of_lost_offset, of_fall)
     for partition in sorted(log.of("position")):
-        every = [one for one in readers(log.at("position", partition)) if not is_internal(one.client_id or "")]
+        every = [one for one in log.readers(partition) if not is_internal(one.client_id or "")]
         for one in (skip for kind in kinds for skip in kind(log, partition, every)):
             who, skip = one
             found.setdefault(who, {}).setdefault(partition, []).append(skip)
@@ -525,7 +552,7 @@ def read_until(now: list[Reader], slots: range, offset: int, end: Times) -> int 
     was asked for and rejected.
     """
     asked = [each for one in now for each in one.times if each[0] < slots.stop and each[1] <= greatest(end, each[0])]
-    after = [least for one in now for at, least in by_slot(one.claims, lowest=True) if at >= slots.stop]
+    after = [least for one in now for at, least in one.lows if at >= slots.stop]
     if not after or all(at not in slots for at, _ in asked):
         return None
     begin = max(each for _, each in asked)
@@ -534,7 +561,7 @@ def read_until(now: list[Reader], slots: range, offset: int, end: Times) -> int 
 
 def never_read(log: Log, partition: int) -> dict[Who, Skip]:
     """By reader what it left out of the new topic since a recreation."""
-    every = [one for one in readers(log.at("position", partition)) if not is_internal(one.client_id or "")]
+    every = [one for one in log.readers(partition) if not is_internal(one.client_id or "")]
     return {**dict(of_former_offset(log, partition, every)), **dict(of_recreation(log, partition, every))}
 
 
@@ -577,7 +604,7 @@ def begins_at(log: Log, mine: list[Reader]) -> Begin | None:
     named = [one for one in mine if one.topic_id in {None, ZERO}]
     asked = greatest([each for one in named for each in one.times if each[0] == born])
     since = [(slot, asked if slot == born and end and offset > greatest(end) else offset)
-             for one in named for slot, offset in by_slot(one.claims, lowest=True) if slot >= born]  # fmt: skip
+             for one in named for slot, offset in one.lows if slot >= born]  # fmt: skip
     after = [slot for slot, _ in since if slot > born]
     unsure = any(one.first[0] // SLOT_NS == born for one in named if read_before(one, log, log.born_ns))
     if not current and (unsure or not after):
@@ -626,7 +653,7 @@ def looks_at_last_records(partition: int, who: Who, mine: list[Reader], begun: B
     """
     born, names = log.born_ns // SLOT_NS, {None, ZERO}
     former = {greatest(one.times, born if one.topic_id in names else None) for one in mine if not log.is_now(one)}
-    asked = ((one, each) for one in begun.readers for each in by_slot(one.claims, lowest=True))
+    asked = ((one, each) for one in begun.readers for each in one.lows)
     since = [offset for one, (slot, offset) in asked if slot > born or one.topic_id not in names]
     of_group = any(place[0] == "group" for one in mine for place in shared_by(one, log))
     if not since or min(since) in former or of_group:
@@ -670,7 +697,7 @@ def may_be_kept(partition: int, mine: list[Reader], begun: Begin, log: Log) -> b
     """
     born, ended_ns = log.born_ns // SLOT_NS, log.topic.lives.ended_ns if log.topic.lives else 0
     before = [one for one in mine if read_before(one, log, ended_ns)]
-    asked = [each for one in before for each in by_slot(one.claims, lowest=True) if each[0] <= born]
+    asked = [each for one in before for each in one.lows if each[0] <= born]
     serves = [claim for claim in log.at("serves", partition) if claim["topic_id"] != log.topic_id]
     ends = [offset for slot, offset in by_slot(serves) if slot <= born]
     last = max((slot for slot, _ in asked), default=0)
@@ -710,9 +737,7 @@ def of_fall(log: Log, partition: int, every: list[Reader]) -> Iterator[tuple[Who
     if fall is None:
         return
     since, cut, by_reader = fall.low.slot, fall.low.offset, by_who(every)
-    asked = {
-        who: [each for one in mine for each in by_slot(one.claims, lowest=True)] for who, mine in by_reader.items()
-    }
+    asked = {who: [each for one in mine for each in one.lows] for who, mine in by_reader.items()}
     least = {who: min((offset for slot, offset in each if slot >= since), default=NEVER) for who, each in asked.items()}
     shared: dict[tuple[str, str | None], int] = {}
     for who, mine in by_reader.items():
@@ -751,7 +776,7 @@ def goes_on(mine: list[Reader], second: int, gone: range, log: Log) -> bool:
     """
     slot = second * SECOND_NS // SLOT_NS
     grew = bool(log.born_ns) or greatest([each for one in mine for each in one.times if each[0] == slot]) < gone.stop
-    every = (each for one in mine for each in by_slot(one.claims, lowest=True))
+    every = (each for one in mine for each in one.lows)
     return any((at > slot or (at == slot and grew)) and least in gone for at, least in every)
 
 
@@ -898,7 +923,7 @@ def records_read_again(subject: Subject, group: Group, context: CheckContext) ->
     log = log_of(subject, group, context)
     found: dict[tuple[Who, str], dict[int, Restart]] = {}
     for partition in sorted(log.of("offset_gone")):
-        for one in restarts(log, partition, readers(log.at("position", partition))):
+        for one in restarts(log, partition, log.readers(partition)):
             if one.offset < one.before and not is_internal(one.who[0] or ""):
                 found.setdefault((one.who, one.reads), {})[partition] = one
     for ((client_id, host), reads), by_partition in sorted(found.items(), key=str):

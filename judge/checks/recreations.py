@@ -19,7 +19,6 @@ from wirecheck.judge.checks.progress import (
     log_of,
     members_of,
     read_the_former,
-    readers,
     shared_by,
 )
 from wirecheck.judge.checks.shapes import clock, resting_on
@@ -63,7 +62,7 @@ def continuations(log: Log) -> dict[Who, list[Continuation]]:
     if log.topic.lives is None:
         return found
     for partition in sorted(log.of("position")):
-        every = [one for one in readers(log.at("position", partition)) if not is_internal(one.client_id or "")]
+        every = [one for one in log.readers(partition) if not is_internal(one.client_id or "")]
         for who, mine in sorted(by_who(every).items(), key=str):
             if read_the_former(who, mine, log):
                 found.setdefault(who, []).append(continued(log, partition, mine))
@@ -86,7 +85,7 @@ def answer_of(mine: list[Reader]) -> Answer:
 
 def now_reading(log: Log, partition: int) -> Iterator[Reader]:
     """Who was granted a fetch of a partition of the new topic."""
-    for one in readers(log.at("position", partition)):
+    for one in log.readers(partition):
         at_ns, error = answer_of([one])
         if one.topic_id in {*BY_NAME, log.topic_id} and error == 0 and at_ns > log.born_ns:
             yield one

@@ -24,7 +24,6 @@ from wirecheck.judge.checks.progress import (
     assigned,
     assigned_last,
     begun_again,
-    by_slot,
     expired,
     greatest,
     log_of,
@@ -32,7 +31,6 @@ from wirecheck.judge.checks.progress import (
     members_of,
     of_group,
     reached,
-    readers,
     rounds_of,
 )
 from wirecheck.judge.checks.shapes import brokers_of, clock, end_ns, resting_on, slots, start_ns
@@ -77,7 +75,7 @@ def reads_one_offset_again(subject: Subject, group: Group, context: CheckContext
     """One per group, partition and client."""
     log = log_of(subject, group, context)
     for partition in sorted(log.of("position")):
-        every = [one for one in readers(log.current("position", partition)) if not is_internal(one.client_id or "")]
+        every = [one for one in log.readers_now(partition) if not is_internal(one.client_id or "")]
         for again in (found for one in every if (found := comes_back(one, partition, log)) is not None):
             for reads, members in groups_of(again.reader, context, group):
                 if begun_again(reads, again.reader.who, partition, log) is not None:
@@ -91,10 +89,12 @@ def comes_back(one: Reader, partition: int, log: Log) -> Again | None:
     come.
     """
     born = log.born_ns // SLOT_NS
-    asked = [each for each in [*by_slot(one.claims, lowest=True), *unlisted(one)] if each[0] > born or not born]
+    asked = [each for each in [*one.lows, *unlisted(one)] if each[0] > born or not born]
     if len(asked) < SLOTS:
         return None
     offset = min(value for slot, value in asked if slot > asked[-1][0] - LEAST_S * SECOND_NS // SLOT_NS)
+    if sum(value == offset for _, value in asked) < SLOTS:  # as of almost all readers
+        return None
     lower = max((slot for slot, value in asked if value < offset), default=-1)
     first = next(slot for slot, value in asked if slot > lower and value == offset)
     more = reached(log.end(partition), offset, 0)
@@ -108,7 +108,7 @@ def comes_back(one: Reader, partition: int, log: Log) -> Again | None:
     if len(found) < SLOTS or (found[-1] - found[0]) * SLOT_NS < LEAST_S * SECOND_NS:
         return None
     _, error = one.answer
-    behind = any(value > offset for slot, value in by_slot(one.claims) if slot >= found[0])
+    behind = any(value > offset for slot, value in one.times if slot >= found[0])
     return None if error or waits(one, log) else Again(one, offset, found, not behind)
 
 
@@ -258,7 +258,7 @@ def looks_at_the_first(reads: str, again: Again, partition: int, log: Log) -> bo
 def never_at_the_end(again: Again, partition: int, log: Log) -> bool:
     """Whether a reader never asks for what the log reached a while before."""
     end, since = log.end(partition), again.slots[0] + 1
-    tops = [(slot, offset) for slot, offset in by_slot(again.reader.claims) if slot >= since]
+    tops = [(slot, offset) for slot, offset in again.reader.times if slot >= since]
     return all(offset < greatest(end, slot - 1) for slot, offset in tops)
 
 

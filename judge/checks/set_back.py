@@ -4,7 +4,7 @@ Rule: only what the group had committed counts, since what was fetched alone may
 member gets the lower offset and reads on. What it had never read is not read again.
 """
 
-from wirecheck.judge.checks.progress import Log, Reader, by_slot, readers, shared_by
+from wirecheck.judge.checks.progress import Log, Reader, by_slot, shared_by
 
 
 def read_again(mine: list[Reader], partition: int, log: Log) -> range:
@@ -26,7 +26,7 @@ def of_group(one: Reader, reads: str, partition: int, log: Log) -> range:
         before = max((committed for at, committed in done if at < slot), default=0)
         if offset >= before or all(at < slot for at, _ in one.times):
             continue
-        every = (other for other in readers(log.current("position", partition)) if log.is_now(other))
+        every = (other for other in log.readers_now(partition) if log.is_now(other))
         began = min(other.first[1] for other in every if reads in groups_of(other, log))
         return range(max(offset, began), min(before, one.last[1]))
     return range(0)

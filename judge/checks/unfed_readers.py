@@ -14,7 +14,7 @@ from typing import NamedTuple
 from wirecheck.client_ids import is_internal
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.lone_readers import FETCH, OF_GROUPS
-from wirecheck.judge.checks.progress import Log, Reader, by_slot, greatest, log_of, reached, readers
+from wirecheck.judge.checks.progress import Log, Reader, greatest, log_of, reached
 from wirecheck.judge.checks.rereads import begins_at_the_first, comes_back, waits
 from wirecheck.judge.checks.shapes import (
     brokers_of,
@@ -54,7 +54,7 @@ def asks_and_gets_nothing(subject: Subject, group: Group, context: CheckContext)
     log = log_of(subject, group, context)
     found: dict[tuple[str | None, str], dict[int, Unfed]] = {}
     for partition in sorted(log.of("position")):
-        for one in readers(log.current("position", partition)):
+        for one in log.readers_now(partition):
             if is_internal(one.client_id or ""):
                 continue
             unfed = gets_nothing(one, partition, log) or gets_the_same(one, partition, log)
@@ -100,7 +100,7 @@ def gets_nothing(one: Reader, partition: int, log: Log) -> Unfed | None:
     """Where a reader asks for one offset up to its last request, without an answer about the partition, and the log has
     more for it.
     """
-    asked = by_slot(one.claims)
+    asked = one.times
     if len(asked) < SLOTS:
         return None
     offset = asked[-1][1]
@@ -156,12 +156,7 @@ def only_empty(one: Reader, asked: list[int], log: Log) -> bool:
     reader would not ask for the offset again.
     """
     answered_ns, error = one.answer
-    mine = (
-        each
-        for partition in log.of("position")
-        for each in readers(log.current("position", partition))
-        if each.who == one.who
-    )
+    mine = (each for partition in log.of("position") for each in log.readers_now(partition) if each.who == one.who)
     fed = any(slot >= asked[0] for each in mine for slot in came(each))
     return not error and not fed and answered_ns >= start_ns(asked[-1])
 
@@ -177,7 +172,7 @@ def transaction_is_open(partition: int, since_ns: int, log: Log) -> bool:
     names = {log.topic.name, log.topic_id} - {None}
     every = (
         claim
-        for other in readers(log.current("position", partition))
+        for other in log.readers_now(partition)
         for claim in log.context.claims("held_back", log.group, "client", other.client_id or "", other.host)
     )
     return any(

@@ -19,7 +19,6 @@ from wirecheck.judge.checks.progress import (
     log_of,
     members_of,
     of_group,
-    readers,
 )
 from wirecheck.judge.checks.shapes import clock, counted, gathered, resting_on, seen_everywhere
 from wirecheck.judge.claims.claim import Claim, Subject
@@ -102,7 +101,7 @@ def is_taken_over(partition: int, reads: str, since_ns: int, log: Log) -> bool:
     """Whether a reader outside of groups began the partition since, not behind what the group had committed."""
     done = log.current_of("committed", partition, reads)
     committed = greatest(log.since_born(done))
-    for one in readers(log.current("position", partition)):
+    for one in log.readers_now(partition):
         grouped = members_of(*one.who, log.group, log.context)
         if not grouped and one.first[0] > since_ns and one.first[1] <= committed < one.last[1]:
             return True

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from wirecheck.client_ids import is_internal
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.progress import Log, Reader, Skip, Who, log_of, never_read, readers
+from wirecheck.judge.checks.progress import Log, Reader, Skip, Who, log_of, never_read
 from wirecheck.judge.checks.recreations import BY_NAME, Continuation, continuations
 from wirecheck.judge.checks.set_back import read_again
 from wirecheck.judge.checks.shapes import end_ns, gathered
@@ -172,7 +172,7 @@ def share_begun(reads: str | None, answered: list[Claim], log: Log) -> dict[int,
     found = {}
     for (number,), claims in gathered(new, "partition"):
         begun_ns = -max(one.peak["begun"] for one in claims)
-        first = first_of(readers(log.at("position", number)), log)
+        first = first_of(log.readers(number), log)
         if begun_ns - log.born_ns < RETENTION_NS:
             found[number] = range(first, max(first, -max(one.peak["lowest"] for one in claims)))
     return found

@@ -396,7 +396,8 @@ class Judge:
         for subject, due_ns in context.due.items():
             self.schedule.at(subject, due_ns)
         self.watching |= context.pending
-        context.topics.clear()  # they point back: a ring is not freed before it is looked for
+        context.topics.clear()
+        context.topic_logs.clear()  # they point back: a ring is not freed before it is looked for
 
     def re_evaluate(self, subject: Subject, context: CheckContext, *, expired: bool = False) -> Iterator[EmittedRow]:
         """Judge one subject again and compare with its earlier rows. A row that is no longer made is withdrawn, or,
@@ -406,6 +407,7 @@ class Judge:
         self.schedule.drop(subject)
         self.watching.discard(subject)
         context.failed = []
+        context.topic_logs.clear()
         emitted = self.emitted.rows(subject)
         rows = {f"{row.table}|{row.id}": row for row in evaluate.rows_of(subject, context)}
         self.failures.judged(subject, context.failed)

@@ -108,6 +108,7 @@ def recorded(judge, codes=None):
                 if codes is not None and name not in codes:
                     continue
                 context.topics.clear()
+                context.topic_logs.clear()
                 context.writers = context.of_logs = None
                 context.indexes.clear()
                 context.unauthenticated_hosts.links.clear()

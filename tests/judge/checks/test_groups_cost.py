@@ -1,9 +1,13 @@
-"""What many groups do with one topic is gone through once for a check, not once for each group."""
+"""What many groups and readers do with a topic is gone through once: not for each group, nor for each check."""
+
+from collections import Counter
 
 import pytest
 
+from tests.judge.cases_progress import reads_alone
 from tests.judge.lab import Lab
 from tests.judge.made import ID_1
+from wirecheck.judge.checks import progress
 from wirecheck.judge.checks.progress import Log
 
 GROUPS = 150
@@ -41,3 +45,20 @@ def test_the_offsets_of_many_groups_are_gone_through_once_for_each_check(commits
     lab.judge()
     assert claims["restored"] >= GROUPS
     assert all(count <= MOST_LOOKS * GROUPS for count in claims.values()), claims
+
+
+def test_the_offsets_of_a_reader_are_gone_through_once_for_all_checks(monkeypatch):
+    extremes, times = progress.extremes, Counter()
+
+    def counted(claims):
+        found = [*claims]
+        times.update({id(claim) for claim in found if claim.kind == "position"})
+        return extremes(found)
+
+    monkeypatch.setattr(progress, "extremes", counted)
+    lab = Lab()
+    for number in range(ROUNDS):
+        reads_alone(lab, reader=f"reader-{number}")
+    lab.judge()
+    assert len(times) >= ROUNDS
+    assert {*times.values()} == {1}
