@@ -114,9 +114,8 @@ class Label:
 
     def taken(self) -> Iterator[Opened]:
         """What was not judged yet. None of it is held once it was taken."""
-        self.has_claims = False
-        while self.rows:
-            yield self.rows.pop(0)
+        rows, self.rows, self.has_claims = self.rows, [], False
+        return (rows.pop(0) for _ in range(len(rows)))
 
 
 def pieces(parts: Iterable[Exchanges]) -> Iterator[list[Exchanges]]:
@@ -208,8 +207,7 @@ class LocalReplay:
         if label.has_claims:
             judge = self._judge(label)
             self._emit(judge.judged(label.taken(), waiting=True))
-            if judge.judge.has_many_connections:  # else it takes time for memory that is not needed
-                give_back()
+            give_back_of(judge)
 
     def _judge(self, label: Label) -> LabelJudge:
         if label.label not in self._judges:
@@ -226,10 +224,11 @@ class LocalReplay:
         for name in [*self._following.labels]:
             label = self._following.labels.pop(name)
             label.claim()
-            judge = self._judge(label)
-            del self._judges[name]
-            self._emit(judge.judged(label.taken(), last=True))
-            del judge
+            judge, rows = self._judge(label), label.taken()
+            del self._judges[name], label  # nothing more is followed: what that took is not held beside all rows
+            give_back_of(judge)
+            self._emit(judge.judged(rows, last=True))
+            del judge, rows
         give_back()
 
     @collector_paused()
@@ -247,6 +246,12 @@ class LocalReplay:
         """The result tables, as a replay leaves them."""
         self.catch_up()
         self._latest.write(out)
+
+
+def give_back_of(judge: LabelJudge) -> None:
+    """Where there is much: else it takes time for memory that is not needed."""
+    if judge.judge.has_many_connections:
+        give_back()
 
 
 def of_files(files: list[Path], settings: Settings) -> LocalReplay:
