@@ -7,7 +7,8 @@ by one: a success on one of them does not hide errors on another.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -103,12 +104,9 @@ def refused_in_part(outcomes: Outcomes, bad: Collection[int], settings: Settings
     pause_ns = longest_pause_ns(outcomes, bad) if step in LOSING else ASKS_AGAIN_NS
     slots = max(WINDOW, 2 * pause_ns // SLOT_NS if pause_ns > ASKS_AGAIN_NS else 0)
     errors = of_errors(outcomes, bad, None)
-    good = {slot: one.count for slot, one in of_successes(outcomes, None).items()}
     parts = [list[Streak]()]
-    for number in range(min(errors, default=0), max(errors, default=-1) + 1):
-        window = range(number - slots + 1, number + 1)
-        failed = sum(one.count for at in window for one in errors.get(at, ()))
-        if failed * settings.partly_one_in < failed + sum(good.get(at, 0) for at in window):
+    for number, failed, granted in windows(errors, of_successes(outcomes, None), slots):
+        if failed * settings.partly_one_in < failed + granted:
             parts += [[]] if parts[-1] else []
             continue
         for one in errors.get(number, ()):
@@ -119,6 +117,24 @@ def refused_in_part(outcomes: Outcomes, bad: Collection[int], settings: Settings
     last_ns = max((run.last_ns for run in outcomes.runs({SUCCESS})), default=0)
     long = (one for one in every if one.is_long(settings) or is_loss(one, outcomes, step, settings))
     return longest_of(replace(one, ended=one.last_ns < last_ns) for one in long)
+
+
+def windows(errors: dict[int, list[Streak]], good: dict[int, Streak], slots: int) -> Iterator[tuple[int, int, int]]:
+    """From the first error to the last each slot where the window of so many slots up to it changes, with the errors
+    and the successes in it. A day has 8,640 slots, however few of them have an answer.
+    """
+    failed_by, granted_by = Counter[int](), Counter[int]()
+    counts = ((failed_by, slot, sum(one.count for one in every)) for slot, every in errors.items())
+    for by, slot, count in [*counts, *((granted_by, slot, one.count) for slot, one in good.items())]:
+        by[slot] += count
+        by[slot + slots] -= count
+    first, last = min(errors, default=0), max(errors, default=-1)
+    failed = granted = 0
+    for number in sorted({*failed_by, *granted_by}):
+        failed += failed_by[number]
+        granted += granted_by[number]
+        if first <= number <= last:
+            yield number, failed, granted
 
 
 def is_loss(one: Streak, outcomes: Outcomes, step: str, settings: Settings) -> bool:

@@ -3,9 +3,12 @@
 from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.judge.made import claim, outcomes
-from wirecheck.judge.streaks import refused_in_part
+from wirecheck.judge.claims.outcomes import SLOT_NS
+from wirecheck.judge.streaks import Streak, refused_in_part, windows
 from wirecheck.judge.thresholds import Settings
 
 
@@ -48,3 +51,36 @@ def test_a_burst_is_no_part_of_the_time():
 def test_it_ends_when_errors_become_few():
     found = part(*((at, 5, 5) for at in range(60)), *((at, 0, 10) for at in range(60, 200)))
     assert (found.ended, round(found.seconds)) == (True, 59)
+
+
+def in_slots(counts):
+    return {slot: Streak(count, slot * SLOT_NS, slot * SLOT_NS) for slot, count in counts.items()}
+
+
+COUNTS = st.dictionaries(st.integers(0, 40), st.integers(1, 9), max_size=12)
+
+
+@given(COUNTS, COUNTS, st.integers(1, 30))
+def test_between_the_slots_of_a_window_nothing_changes(failed, granted, slots):
+    """Held against each slot by itself."""
+    found = {}
+    for number, *counts in windows({at: [one] for at, one in in_slots(failed).items()}, in_slots(granted), slots):
+        found[number] = counts
+    counts = [0, 0]
+    for number in range(min(failed, default=0), max(failed, default=-1) + 1):
+        window = range(number - slots + 1, number + 1)
+        now = [sum(of.get(at, 0) for at in window) for of in (failed, granted)]
+        assert found.get(number, now) == now
+        assert number in found or now == counts or number == min(failed)
+        counts = now
+    assert {*failed} <= {*found}
+
+
+@pytest.mark.timeout(20)
+def test_years_between_two_answers_take_no_time():
+    """A writer that is rejected once a year, as in captures that were read together: with all slots between it takes
+    minutes.
+    """
+    year_s = 365 * 86_400
+    found = answers(*((number * year_s, number % 2, 1) for number in range(9))).outcomes
+    refused_in_part(found, [6], Settings(), "writes")
