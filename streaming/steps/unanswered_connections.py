@@ -15,6 +15,7 @@ from wirecheck.decode.connection.exchanges import Connection, Exchanges
 from wirecheck.decode.connection.segments import bucket_of, class_of
 from wirecheck.decode.peer import NO_PORT, Peer
 from wirecheck.judge.claims.extract.unlisted import FACTS
+from wirecheck.judge.claims.outcomes import SLOT_NS
 from wirecheck.questions.error_rows import is_refused
 
 MOST = 4
@@ -25,8 +26,10 @@ MOST_WAYS = 64
 """From one host to one address, whose refused connections are one: what is down is known by them."""
 OTHERS = Peer("others", NO_PORT)
 REFUSING = Peer("others that refuse", NO_PORT)
-Kind = tuple[str, Peer, Peer]
-"""Protocol, client and server of connections that count together."""
+Kind = tuple[str, Peer, Peer, int, bool]
+"""Protocol, client and server of connections that count together; of refused ones also in which 10 s, and whether the
+capture has them from their start, as the judge counts them.
+"""
 Key = tuple[int, int]
 Class = tuple[int, bool]
 """Of its addresses, and whether it has requests: silent connections leave those with requests their rows."""
@@ -56,9 +59,9 @@ class UnansweredConnections:
         ]
         places = np.cumsum(stay) - 1
         over = [number for number, stays in enumerate(stay) if not stays and learned.connections[number].over]
-        for kind, numbers in sorted(kinds_of(learned.connections, over).items(), key=str):
+        for (_, client, server, *_), numbers in sorted(kinds_of(learned.connections, over).items(), key=str):
             places[numbers] = len(shown)
-            shown.append(together([learned.connections[number] for number in numbers], *kind[1:]))
+            shown.append(together([learned.connections[number] for number in numbers], client, server))
         return replace(learned, connections=tuple(shown), connection=places.astype(np.int32)[learned.connection])
 
     def _listing(self, one: Connection, speaking: bool) -> bool:
@@ -88,14 +91,14 @@ def kinds_of(connections: Sequence[Connection], over: list[int]) -> dict[Kind, l
     ways: set[tuple[Peer, Peer]] = set()
     for number in over:
         one = connections[number]
-        way = OTHERS, OTHERS
+        way, when = (OTHERS, OTHERS), (0, False)
         if is_refused(one):
-            way = Peer(one.client.host, NO_PORT), one.server
+            way, when = (Peer(one.client.host, NO_PORT), one.server), (one.started_ns // SLOT_NS, one.from_start)
             if way not in ways and len(ways) >= MOST_WAYS:
-                way = OTHERS, REFUSING
+                way, when = (OTHERS, REFUSING), (0, False)
             else:
                 ways.add(way)
-        found.setdefault((one.protocol, *way), []).append(number)
+        found.setdefault((one.protocol, *way, *when), []).append(number)
     return found
 
 

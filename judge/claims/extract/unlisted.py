@@ -2,7 +2,8 @@
 and what their clients asked for in vain.
 
 Rule: each measure is one claim, as agents' marks are, so that it costs the same however many connections there were;
-so is each API of a client. Nothing else is derived from what was sent on them: of as many as have rows it was.
+so is each API of a client, and what a server refuses of a host in 10 s. Nothing else is derived from what was sent on
+them: of as many as have rows it was.
 """
 
 from collections import Counter
@@ -13,9 +14,11 @@ from numpy.typing import NDArray
 
 from wirecheck.decode.connection.exchanges import OUTCOMES, Exchanges
 from wirecheck.decode.message import Decoded, Status
+from wirecheck.decode.peer import NO_PORT
 from wirecheck.judge.claims.batch import Batch
 from wirecheck.judge.claims.claim import Claim
 from wirecheck.judge.claims.extract import activities, clients, volumes
+from wirecheck.judge.claims.extract.wire_format import is_refused, turned_away
 from wirecheck.judge.claims.reduce import moment, reduced
 
 OTHERS = "others"
@@ -54,6 +57,7 @@ def claims(exchanges: Exchanges, decoded: Decoded) -> Iterator[Claim]:
     for (measure, detail), count in counts.items():
         if count:
             yield Claim("mark", (OTHERS, measure, None, detail), first, last, tally={"count": count})
+    yield from (turned_away(one) for one in found if is_refused(one) and one.server.port != NO_PORT)
     if len(decoded):
         yield from asked(Batch(exchanges, decoded))
 

@@ -134,6 +134,14 @@ def ended(connection: Connection, kind: str, how: int) -> Claim:
     )
 
 
+def turned_away(several: Connection) -> Claim:
+    """Refused connections of one host to one server within one slot that have no rows of their own."""
+    begun_ns, ended_ns = several.started_ns, several.last_ns
+    outcomes = single(TURNED_AWAY, begun_ns // SLOT_NS, OTHERS, Run(several.unlisted, begun_ns, ended_ns))
+    key = several.client.host, str(several.server)
+    return Claim("turned_away", key, moment(begun_ns), moment(ended_ns), count=several.unlisted, outcomes=outcomes)
+
+
 def span(connection: Connection) -> tuple[Sighting, Sighting]:
     return moment(connection.started_ns, connection.name), moment(connection.last_ns, connection.name)
 

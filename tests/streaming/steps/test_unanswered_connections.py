@@ -13,6 +13,8 @@ from wirecheck.decode.connection.exchanges import PER_MESSAGE, Connection, Excha
 from wirecheck.decode.connection.segments import class_of
 from wirecheck.decode.peer import Peer
 from wirecheck.decode.wire import pack
+from wirecheck.judge.claims.outcomes import SLOT_NS, TURNED_AWAY
+from wirecheck.streaming.steps.decode_step import stated_by
 from wirecheck.streaming.steps.frames_folder import agents_of, labelled_in
 from wirecheck.streaming.steps.plain_loop import Loop
 from wirecheck.streaming.steps.settings import Settings
@@ -146,6 +148,26 @@ def test_the_count_is_restored():
     bound.bounded(call(some[:MOST]))
     (others,) = UnansweredConnections(*bound.stored()).bounded(call(some[MOST:])).connections
     assert others.unlisted == 1
+
+
+@pytest.mark.parametrize("calls", [1, 3])
+def test_the_judge_counts_every_refused_connection(calls):
+    """A broker that is down is refused thousands of times: those without rows of their own show when, and until when."""
+    refused = {"over": True, "closed_by": "server-rst", "payload_bytes": 0, "requests": 0}
+    times = [START_NS + number * 500_000_000 for number in range(80)]
+    some = [
+        replace(one, **refused, started_ns=at, close_ns=at)
+        for one, at in zip(same_class(len(times)), times, strict=True)
+    ]
+    some.append(replace(some[-1], from_start=False))
+    bound, size = UnansweredConnections(), -(-len(some) // calls)
+    parts = [bound.bounded(call(some[at : at + size])) for at in range(0, len(some), size)]
+    claims = [one for part in parts for one in stated_by(part, Settings()).claims if one.kind == "turned_away"]
+    runs = [run for one in claims for run in one.outcomes.runs({TURNED_AWAY})]
+    assert {one.key for one in claims} == {("10.0.0.1", "10.0.0.9:9092")}
+    assert sum(one.count for one in claims) == sum(run.count for run in runs) == len(times)
+    assert (min(run.first_ns for run in runs), max(run.last_ns for run in runs)) == (times[0], times[-1])
+    assert all(run.first_ns // SLOT_NS == run.last_ns // SLOT_NS for run in runs)
 
 
 def test_one_that_had_a_message_to_report_keeps_its_rows():
