@@ -52,6 +52,7 @@ REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS = 7, 19
 METADATA, UNKNOWN_TOPIC_OR_PARTITION, LEADER_NOT_AVAILABLE = "Metadata", 3, 5
 REPORTED = "metadata"
 """The source of claims from Metadata responses."""
+SEARCHES = (METADATA, FIND_COORDINATOR)
 WRITES_AND_READS = frozenset({"Produce", "Fetch", "ShareFetch"})
 WORK = WRITES_AND_READS | {
     "InitProducerId",
@@ -414,6 +415,8 @@ def address_refuses_connections(subject: Subject, group: Group, context: CheckCo
     if late := late or [claim for claim in named if lives_elsewhere(claim, listed, named_ns, context)]:
         node = max(late, key=lambda claim: claim.last.ts_ns)["broker"]
         words = {"endpoint": endpoint, "node": node, "since": clock(longest.first_ns)}
+        if served:
+            words["served"] = clock(max(run.last_ns for run in served))
         hosts = {claim["host"] for claim in claims}
         cut_off = longest.seconds >= context.settings.cut_off_s
         naming = {claim["endpoint"] for claim in named}
@@ -476,7 +479,8 @@ def shut_out(
 ) -> Iterator[str]:
     """The clients on these hosts that asked a server which names the address, and reached the broker at no address
     since then, or shortly before. Of several on one host it is unknown whose connections were refused: those count
-    that ask for metadata again and again, and get no further anywhere, or write or read elsewhere meanwhile.
+    that ask for metadata again and again, and get no further anywhere, or write or read elsewhere meanwhile. Those
+    count as well that were served there until then, and look for it since.
     """
     found: dict[str, list[str]] = {}
     looking, alone = set[tuple[str, str]](), Counter[str]()
@@ -489,25 +493,38 @@ def shut_out(
         if not any(one["endpoint"] in naming for one in asked):
             continue
         alone[host] += 1
-        if not any(is_known_as(one["endpoint"], node, outage, context) for one in asked):
+        there = {one["endpoint"] for one in asked if is_known_as(one["endpoint"], node, outage, context)}
+        again = looks_again(subject, outage, context)
+        if not there or (again and not works_on(subject, there, outage, context)):
             found.setdefault(host, []).append(client_id)
             apis = {word.partition(":")[0] for one in every for word in one.tally}
             often = sum(one.count for one in every) >= context.settings.stuck_answers
-            if (apis <= LOOKS and often) or looks_again(subject, outage, context):
+            if again or (apis <= LOOKS and often):
                 looking.add((host, client_id))
     for host, clients in sorted(found.items()):
         yield from sorted(one for one in clients if alone[host] == 1 or (host, one) in looking)
 
 
 def looks_again(subject: Subject, outage: Streak, context: CheckContext) -> bool:
-    """Whether a client that writes or reads asks for metadata all the time: by themselves clients do that once in some
-    minutes. Who did so before as well is configured to.
+    """Whether a client that writes or reads asks for metadata, or for its coordinator, all the time: by themselves
+    clients do that once in some minutes. Who did so before as well is configured to.
     """
     every = context.ledger.claims("activity", *subject)
-    runs = [run for one in every if one["api"] == METADATA for run in one.outcomes.runs()]
     works = any(one["api"] in WRITES_AND_READS for one in every)
     begun, ended = outage.first_ns // SLOT_NS, outage.last_ns // SLOT_NS + 1
-    return works and asks_often(runs, begun, ended) and not asks_often(runs, begun - LOOKED_BEFORE, begun)
+    asked = ([run for one in every if one["api"] == api for run in one.outcomes.runs()] for api in SEARCHES)
+    return works and any(
+        asks_often(runs, begun, ended) and not asks_often(runs, begun - LOOKED_BEFORE, begun) for runs in asked
+    )
+
+
+def works_on(subject: Subject, endpoints: Collection[str], outage: Streak, context: CheckContext) -> bool:
+    """Whether a client is served there since then, besides what it asks to find a broker: the addresses that it began
+    with may be another listener's.
+    """
+    mine = (one for one in context.ledger.claims("activity", *subject) if one["endpoint"] in endpoints)
+    runs = (run for one in mine if one["api"] not in LOOKS for run in one.outcomes.runs({SUCCESS}))
+    return any(run.last_ns > outage.first_ns for run in runs)
 
 
 def asks_often(runs: Iterable[Run], begun: int, ended: int) -> bool:

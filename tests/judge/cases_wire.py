@@ -644,6 +644,40 @@ def wir008_fires__one_of_several_reads_elsewhere(lab):
     assert cut_off_clients(lab) == {"half"}
 
 
+def gone_at(lab, at, clients):
+    """Broker 9 refuses connections from then on, and brokers name it still: controllers have no leader. Each client of
+    one host reads there until then; when it asks for metadata, and for its coordinator.
+    """
+    for when in range(0, at + 100, 5):
+        lab.metadata(when, brokers={**BROKERS, DEAD: 9})
+    lab.metadata(1, brokers={**BROKERS, DEAD: 9}, server=DEAD)
+    for client_id, (metadata, coordinator) in clients.items():
+        lab.fetches(range(2, at, 5), ID_1, client_id=client_id, host="10.0.0.77", server=DEAD)
+        talk = lab.talk(client_id=client_id, host="10.0.0.77")
+        for when in metadata:
+            lab.metadata(when, brokers={**BROKERS, DEAD: 9}, talk=talk)
+        for when in coordinator:
+            talk.ask(when, "FindCoordinator", 2, {"key": "g", "keyType": 0}, {"nodeId": 9, "port": 9092})
+    for when in range(at, at + 90, 3):
+        lab.talk(DEAD, "a", "10.0.0.77", over=True, close_ns=ns(when), closed_by="server-rst")
+
+
+def wir008_fires__those_that_the_broker_served(lab):
+    """One looks for the leader since then and one for its coordinator; others look as often as before, or are content."""
+    clients = {"a": ([1, *range(70, 160, 4)], ()), "b": ([1], range(71, 160, 4))}
+    gone_at(lab, 70, clients | {"steady": (range(1, 160, 4), ()), "fine": ((1, 120), ())})
+    assert cut_off_clients(lab) == {"a", "b"}
+
+
+def wir008_fires__one_is_served_there_still(lab):
+    """Over a connection that it has kept."""
+    gone_at(lab, 70, {"a": ([1, *range(70, 160, 4)], ())})
+    lab.fetches(range(75, 160, 5), ID_1, client_id="a", host="10.0.0.77", server=INSIDE)
+    for when in range(1, 160, 5):
+        lab.metadata(when, brokers={**BROKERS, INSIDE: 9}, server=B2)
+    assert not cut_off_clients(lab)
+
+
 INSIDE = "10.0.0.8:9092"
 BEHIND = "10.0.0.1:9192"
 DOUBLING = [10, 10.1, 10.2, 10.4, 10.8, 11.6, 13.2, 16.4, 22.8, 36, 62.9, 98]
