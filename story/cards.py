@@ -589,7 +589,8 @@ def impact(card: Card, clients: int) -> str:
         parts.append(f"{plural(sum(rest.values()), 'error')} of {and_list(sorted({api for api, _ in rest}))}")
     if of.clients:
         hit = len({one.client for one in of.clients})
-        parts.append(f"{hit:,} of {plural(max(clients, hit), 'client')}")
+        least = " or more" if of.others and len(of.clients) == harm.MOST else ""
+        parts.append(f"{hit:,}{least} of {plural(max(clients, hit), 'client')}")
     elif not of.partitions:
         parts.append(of.sentence)
     else:

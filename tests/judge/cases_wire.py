@@ -663,7 +663,7 @@ def gone_at(lab, at, clients):
 
 
 def wir008_fires__those_that_the_broker_served(lab):
-    """One looks for the leader since then and one for its coordinator; others look as often as before, or are content."""
+    """One looks for the leader since and one for its coordinator; others look as often as before, or are content."""
     clients = {"a": ([1, *range(70, 160, 4)], ()), "b": ([1], range(71, 160, 4))}
     gone_at(lab, 70, clients | {"steady": (range(1, 160, 4), ()), "fine": ((1, 120), ())})
     assert cut_off_clients(lab) == {"a", "b"}

@@ -302,6 +302,7 @@ def test_more_clients_than_fit_are_counted():
     (card,) = cards([RECREATED], [refused(f"c{n:02}", count=99 - n) for n in range(harm.MOST + 4)])
     assert named(card) == [f"c{n:02}" for n in range(harm.MOST)]
     assert card.harm.others == 4
+    assert impact(card, 40).endswith(f"{harm.MOST} or more of 40 clients")
 
 
 def test_what_is_sure_comes_before_what_may_be_and_that_is_called_so():

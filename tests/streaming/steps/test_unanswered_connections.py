@@ -152,7 +152,7 @@ def test_the_count_is_restored():
 
 @pytest.mark.parametrize("calls", [1, 3])
 def test_the_judge_counts_every_refused_connection(calls):
-    """A broker that is down is refused thousands of times: those without rows of their own show when, and until when."""
+    """A broker that is down refuses thousands: those without rows of their own show from when, and until when."""
     refused = {"over": True, "closed_by": "server-rst", "payload_bytes": 0, "requests": 0}
     times = [START_NS + number * 500_000_000 for number in range(80)]
     some = [
