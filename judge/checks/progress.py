@@ -33,6 +33,7 @@ from wirecheck.judge.checks.shapes import (
 from wirecheck.judge.claims.claim import AT, LEAST, LOWEST, ZERO, Claim, Key, Subject, slot_of
 from wirecheck.judge.claims.extract.acknowledgements import RELEASE
 from wirecheck.judge.claims.outcomes import SLOT_NS
+from wirecheck.judge.claims.response_outcomes import outcome_name
 from wirecheck.judge.claims.seconds import at_second
 from wirecheck.judge.results.finding import DOUBTED, Evidence, Number
 from wirecheck.judge.thresholds import SECOND_NS
@@ -317,7 +318,7 @@ def begins_again_at_one_offset(subject: Subject, group: Group, context: CheckCon
                 "offset": loop.offset,
                 "rounds": Number(rounds),
                 "since": clock(since_ns),
-                "behind": Number(greatest(log.end(partition)) - loop.offset),
+                "why": f"{counted(greatest(log.end(partition)) - loop.offset, 'record')} before the end",
                 "hurt_host": host,
             }
             missed = [
@@ -327,6 +328,8 @@ def begins_again_at_one_offset(subject: Subject, group: Group, context: CheckCon
             ]
             if loop.offset in by_second(missed).values():
                 words["gone"] = "yes"
+            elif error := rejected_last((client_id, host), partition, since_ns, log):
+                words |= {"error": error, "why": f"as its fetches get {error}"}
             yield resting_on(
                 found,
                 *(reads, log.topic.name, partition, client_id, host),
@@ -338,6 +341,13 @@ def begins_again_at_one_offset(subject: Subject, group: Group, context: CheckCon
                 count=rounds,
                 words=words,
             )
+
+
+def rejected_last(who: Who, partition: int, since_ns: int, log: Log) -> str:
+    """The error by which a client's last fetch of a partition was rejected since then; empty where records came."""
+    every = (one.answer for one in readers(log.current("position", partition)) if one.who == who)
+    answered_ns, error = max(every, default=(0, 0))
+    return outcome_name(error) if error and answered_ns >= since_ns else ""
 
 
 def begun_again(reads: str, who: Who, partition: int, log: Log) -> tuple["Loop", int, int] | None:

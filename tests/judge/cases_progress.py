@@ -130,6 +130,19 @@ def grp009_fires__the_same_member_joins_again(lab):
     assert found["count"] == 12
 
 
+def grp009_fires__its_fetches_are_rejected(lab):
+    """The records are in remote storage, which is gone; the library ends its session at the error."""
+    commits(lab, [5, 10], [5, 10])
+    lists_songs(lab, 90)
+    grows(lab, 90)
+    for at in range(20, 80, 5):
+        process(lab, at, 1)
+        fetches_offset(lab, at + 0.2, 10)
+        fetches(lab, [(at + 0.3, 10, at, -1)])
+    (found,) = lab.findings("GRP009")
+    assert found["summary"].endswith(": 12 times, as its fetches get UNKNOWN_SERVER_ERROR.")
+
+
 def grp009_near_miss__others_come_and_leave(lab):
     """A member works on one record for a minute, and joins again whenever another pod comes and leaves."""
     commits(lab, [5, 10], [5, 10])
