@@ -15,6 +15,7 @@ from typing import Any, cast, get_args
 
 from wirecheck.client_ids import broker_of, is_internal
 from wirecheck.decode.peer import Conversation
+from wirecheck.judge.checks.declaration import AGREEMENT
 from wirecheck.judge.checks.listed_checks import check_of
 from wirecheck.judge.checks.page import remedy
 from wirecheck.story import harm, outcomes
@@ -72,7 +73,9 @@ UTC_TIME = re.compile(r"\d\d:\d\d:\d\d(?= UTC)", re.ASCII)
 
 
 def with_cards(entries: Sequence[Entry], harms: Sequence[Harm], context: CardContext) -> list[CardEntry]:
-    """Entries with their cards in reading order: those that hurt a client first."""
+    """Entries with their cards in reading order: those that hurt a client first; of those that contradict nothing the
+    ones that hurt most clients.
+    """
     if not context.hosts:
         harms = [replace(one, address="") for one in harms]
     found = harm.by_entry(entries, context.findings, harms)
@@ -83,7 +86,7 @@ def with_cards(entries: Sequence[Entry], harms: Sequence[Harm], context: CardCon
         )
         for place, entry in enumerate(entries)
     ]
-    return in_accord(sorted(made, key=lambda entry: -hurt(entry.card.harm)))
+    return in_accord(sorted(made, key=lambda entry: (-hurt(entry.card.harm), *widest(entry))))
 
 
 def in_accord(made: list[CardEntry]) -> list[CardEntry]:
@@ -119,6 +122,11 @@ def card_entry(entry: Entry, made: Card) -> CardEntry:
 def hurt(of: CardHarm) -> int:
     """How much harm there is: clients count more than partitions, and continuing harm more than harm that ended."""
     return 4 * any(one.ongoing for one in of.clients) + 2 * bool(of.clients) + bool(of.partitions)
+
+
+def widest(entry: CardEntry) -> tuple[bool, int]:
+    about_work = check_of(entry.code).question != AGREEMENT
+    return about_work, -len({one.client for one in entry.card.harm.clients}) * about_work
 
 
 def with_stated(found: Sequence[harm.Attached], entry: Entry, context: CardContext) -> list[harm.Attached]:

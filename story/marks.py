@@ -97,7 +97,8 @@ def with_states(
         replace(
             one,
             work=worst_of(
-                worst.get(one.key) or anywhere.get(one.client_id),
+                worst.get(one.key),
+                anywhere.get(one.client_id),
                 doubt(one, doubted),
                 at_rest(one, rejected.get(one.key), waits=waits(one, of_clients.get(one.key, ()))),
             ),

@@ -696,6 +696,20 @@ def test_a_healthy_result_is_two_marks_and_what_they_rest_on(capsys):
     assert len(lines) == 3
 
 
+def test_what_hurts_most_clients_comes_first_unless_others_contradict_ids():
+    """Of checks about work, whatever their kind and code."""
+    rows = [
+        found("CLI006", topic="a", kind="anomaly"),
+        found("WIR008", topic="b", client_ids=["x", "y", "z"]),
+        found("CLI014", topic="c", kind="anomaly", words={"hurt_host": "10.0.0.7"}, client_ids=["w"]),
+    ]
+    context = context_of(rows)
+    assert [one.code for one in with_cards(entries(findings(rows)), [], context)][0] == "WIR008"
+    rows += [RECREATED, STUCK]
+    first, second, *_ = with_cards(entries(findings(rows)), [refused()], context_of(rows))
+    assert [first.code, second.code] == ["TID001", "WIR008"]
+
+
 def test_a_screen_has_the_first_cards_and_with_the_details_all():
     from tests.dashboards.results import RESULT
     from wirecheck.dashboards.terminal import first_screen

@@ -159,6 +159,8 @@ def test_harm_without_an_address_is_of_the_only_client_with_that_id():
     assert [one.work.state for one in with_states((app, other), (), (), [harm])] == ["stalled", "working"]
     twin = replace(app, address="10.0.0.99")
     assert [one.work.state for one in with_states((app, twin), (), (), [harm])] == ["working", "working"]
+    fails = replace(activity("Fetch", "reads", 0, 3), client_id=app.client_id, state="failing", address=app.address)
+    assert with_states((app,), (fails,), (), [harm])[0].work.state == "stalled", "what is rejected besides is less"
 
 
 def test_a_client_that_an_address_refuses_works_in_part_where_it_writes_at_others():
