@@ -209,6 +209,33 @@ def ends_of(claim: Claim) -> Iterator[End]:
             yield End(slot, offset, name.endswith(ALONE), claim)
 
 
+class Unconfirmed(NamedTuple):
+    """A partition of which a leader alone has records: no reader gets them."""
+
+    offset: int
+    """Where the committed part of its log ends, as far as any server states."""
+    slots: list[int]
+    """Those in which the leader states that, since it granted the first record behind it."""
+
+
+def unconfirmed(served: Iterable[Claim], born_ns: int, least_s: int) -> Unconfirmed | None:
+    """Whether one server grants records with acks=1 and states again and again, for so long, that the committed part
+    of the log ends before them: too few replicas are in sync. After an election another server speaks.
+    """
+    every = [(claim["endpoint"], end) for claim in served for end in ends_of(claim) if end.slot > born_ns // SLOT_NS]
+    if not any(end.alone for _, end in every):
+        return None
+    offset = max((end.offset for _, end in every if not end.alone), default=0)
+    for leader in sorted({endpoint for endpoint, end in every if end.alone and end.offset > offset}):
+        ahead = {end.slot for endpoint, end in every if endpoint == leader and end.alone and end.offset > offset}
+        slots = sorted({end.slot for endpoint, end in every if endpoint == leader and not end.alone})
+        slots = [slot for slot in slots if slot > min(ahead)]
+        lasts_s = (slots[-1] - slots[0]) * SLOT_NS // SECOND_NS if slots else 0
+        if offset and lasts_s >= least_s and len(ahead) >= GROWS_SLOTS:
+            return Unconfirmed(offset, slots)
+    return None
+
+
 class Led(NamedTuple):
     """By whom a partition was led, as was stated until then; None and -1 where nothing was."""
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from wirecheck.client_ids import is_internal
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.log_ends import NEVER, fall_of, of_id
+from wirecheck.judge.checks.log_ends import NEVER, Unconfirmed, fall_of, of_id, unconfirmed
 from wirecheck.judge.checks.shapes import (
     brokers_of,
     by_key,
@@ -49,6 +49,7 @@ END, ANSWERED_NS = -1, 5_000_000_000
 BEHIND, DELETED = "it begins the recreated topic behind them", "the log had deleted its offset"
 FELL = "its log had fallen back behind it"
 OLD_OFFSET = "its group kept an old offset"
+MINUTE_S = 60
 RESET_S = 30
 """A client asks where to go on at its next poll."""
 Times = list[tuple[int, int]]
@@ -145,6 +146,8 @@ class Log:
     """What `at` was asked for."""
     ends: dict[int, Times] = field(default_factory=dict)
     """What `end` was asked for: by each of many groups."""
+    held: dict[int, Unconfirmed | None] = field(default_factory=dict)
+    """What `unconfirmed` was asked for."""
     now: dict[tuple[str, int], list[Claim]] = field(default_factory=dict)
     """What `current` was asked for."""
     by_group: dict[tuple[str, int], dict[Key, list[Claim]]] = field(default_factory=dict)
@@ -237,6 +240,12 @@ class Log:
         if partition not in self.ends:
             self.ends[partition] = self.since_born(self.current("serves", partition))
         return self.ends[partition]
+
+    def unconfirmed(self, partition: int) -> Unconfirmed | None:
+        """Whether its leader has had records for a minute that no reader gets."""
+        if partition not in self.held:
+            self.held[partition] = unconfirmed(self.current("serves", partition), self.born_ns, MINUTE_S)
+        return self.held[partition]
 
     def since_born(self, claims: Iterable[Claim]) -> Times:
         """By slot what claims state of it, without what was stated by name in the slot of its birth."""

@@ -89,7 +89,7 @@ def stands(held: Held, log: Log) -> Stands | None:
     since = next((slot for slot, _ in commits if slot > max(others, default=-1)), 0)
     end = log.end(held.partition)
     more = reached(end, offset, since)
-    if more is None:
+    if more is None or log.unconfirmed(held.partition) is not None:
         return None
     since_ns = max(end_ns(more), held.member.peak["assigned"])
     own_ns = int(held.member.peak["rebalance_timeout_ms"]) * MILLISECOND_NS

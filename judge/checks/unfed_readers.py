@@ -47,6 +47,8 @@ class Unfed(NamedTuple):
     """Whether it is answered, without records."""
     again: bool = False
     """Whether it gets the same records each time."""
+    held: bool = False
+    """Whether the leader has more, and too few replicas do."""
 
 
 def asks_and_gets_nothing(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -57,7 +59,8 @@ def asks_and_gets_nothing(subject: Subject, group: Group, context: CheckContext)
         for one in log.readers_now(partition):
             if is_internal(one.client_id or ""):
                 continue
-            unfed = gets_nothing(one, partition, log) or gets_the_same(one, partition, log)
+            unfed = is_held(one, partition, log) or gets_nothing(one, partition, log)
+            unfed = unfed or gets_the_same(one, partition, log)
             if unfed is not None:
                 found.setdefault(one.who, {})[partition] = unfed
     for (client_id, host), by_partition in sorted(found.items(), key=str):
@@ -74,8 +77,7 @@ def asks_and_gets_nothing(subject: Subject, group: Group, context: CheckContext)
         certain = not all(one.again and reconnects(one.reader) for one in every)
         if certain:
             words["hurt_host"] = host
-        if any(one.empty for one in every):
-            words["empty"] = "yes"
+        words |= {word: "yes" for word in ("held", "empty") if any(getattr(one, word) for one in every)}
         if same := [(number, one.offset) for number, one in by_partition.items() if one.again]:
             words |= dict(zip(("partition", "offset"), same[0], strict=True))
         yield resting_on(
@@ -122,6 +124,20 @@ def gets_nothing(one: Reader, partition: int, log: Log) -> Unfed | None:
     if answered_since(client, since_ns, log) * MOST_ANSWERED_IN > len(mine):
         return None
     return Unfed(one, offset, mine, empty=False) if seen_everywhere(client, since_ns, log.group, log.context) else None
+
+
+def is_held(one: Reader, partition: int, log: Log) -> Unfed | None:
+    """Where a reader has all that replicas confirmed, and asks on: by a fetch that names no partition where nothing has
+    changed.
+    """
+    held = log.unconfirmed(partition)
+    if held is None or one.last[1] != held.offset or waits(one, log):
+        return None
+    log.context.watch()
+    client, until_ns = ("client", one.client_id or "", one.host), start_ns(held.slots[-1] - 1)
+    every = (each for each in log.context.claims("activity", log.group, *client) if each["api"] == FETCH)
+    asks_on = any(run.last_ns >= until_ns for each in every for run in each.outcomes.runs({SUCCESS}))
+    return Unfed(one, held.offset, held.slots, empty=False, held=True) if asks_on else None
 
 
 def gets_the_same(one: Reader, partition: int, log: Log) -> Unfed | None:

@@ -1547,6 +1547,48 @@ def cli014_cannot_know(lab):
     gives_up(lab, range(10, 140, 20), 5, gaps=(lacks(ns(15), 1, 900),), unseen_response_bytes=900)
 
 
+def leader_alone(lab, *, until=140, acks=1, server=B1, grown=(), begins=20, last=None):
+    """A leader grants writes that too few replicas confirm: the committed part of its log ends at 19."""
+    listed(lab, 0, ID_1)
+    fetches(lab, [*follows(1, begins), *((at, 19, 19) for at in range(begins, until, 3))])
+    fetches(lab, [(at, at, at) for at in grown], client_id="other", host="10.0.0.8")
+    writer = lab.talk(server, "writer", "10.0.0.6")
+    for at in range(begins + 1, last or until, 4):
+        partition = {"index": 0, "records": None}
+        asked = {"acks": acks, "timeoutMs": 30_000, "topicData": [{"topicId": ID_1, "partitionData": [partition]}]}
+        row = {"index": 0, "errorCode": 0, "baseOffset": at, "logAppendTimeMs": -1, "logStartOffset": 0}
+        answer = {"responses": [{"topicId": ID_1, "partitionResponses": [row]}]}
+        writer.ask(at, "Produce", 13, asked, answer)
+    lab.until = until
+
+
+@disagrees_at(20)
+def cli014_fires__too_few_replicas_confirm(lab):
+    leader_alone(lab)
+    (found,) = lab.findings("CLI014")
+    words = {word["name"]: word["value"] for word in found["words"]}
+    assert (words["hurt_host"], words["held"]) == ("10.0.0.7", "yes")
+
+
+def cli014_near_miss__replicas_confirm_later(lab):
+    """A follower was away for as long as it may be: the reader gets it all then."""
+    leader_alone(lab, grown=range(100, 140, 3))
+
+
+def cli014_near_miss__unconfirmed_for_half_a_minute(lab):
+    leader_alone(lab, until=60)
+
+
+def cli014_near_miss__the_writer_is_granted_by_all(lab):
+    """What acks=all is granted every reader gets: this answer is of another time than the one that it contradicts."""
+    leader_alone(lab, acks=-1)
+
+
+def cli014_near_miss__another_leader_since(lab):
+    """What the former one alone had is gone with it."""
+    leader_alone(lab, server=B2)
+
+
 def gets_the_same(lab, *, until=140, every=4, offset=5, new=False, first=False, behind=False, grown=True):
     """A reader of no group that is given the records at one offset, and cannot use them."""
     listed(lab, 0, ID_1)

@@ -704,7 +704,7 @@ def test_what_hurts_most_clients_comes_first_unless_others_contradict_ids():
         found("CLI014", topic="c", kind="anomaly", words={"hurt_host": "10.0.0.7"}, client_ids=["w"]),
     ]
     context = context_of(rows)
-    assert [one.code for one in with_cards(entries(findings(rows)), [], context)][0] == "WIR008"
+    assert next(one.code for one in with_cards(entries(findings(rows)), [], context)) == "WIR008"
     rows += [RECREATED, STUCK]
     first, second, *_ = with_cards(entries(findings(rows)), [refused()], context_of(rows))
     assert [first.code, second.code] == ["TID001", "WIR008"]
