@@ -174,7 +174,7 @@ def test_what_a_restart_ends_is_what_the_sentences_say():
 
 ASKS = {
     "restart brokers": r"[Rr]estart (\{(brokers|them)\}|controller|th(e|at) broker|the leader|the other one|what has)",
-    "start brokers": r"[Ss]tart (them\. A|the brokers)",
+    "start brokers": r"[Ss]tart (them\. A|the brokers|broker \{)",
     "restart clients": r"[Rr]estart (\{(clients|slow|rejected)\}|clients|(or update )?the client|the group's members)"
     r"|its log, and restart it|log of \{clients\}, and restart it",
     "reset offsets": r"--reset-offsets",
