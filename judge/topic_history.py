@@ -97,6 +97,11 @@ class History:
         return found
 
     @cached_property
+    def listed(self) -> set[int]:
+        """Its partitions, as answers about it list them: each has all of them."""
+        return {claim["partition"] for claim in self.partitions if claim["source"] == "metadata"}
+
+    @cached_property
     def is_new(self) -> bool:
         """Whether the controller introduced its partitions as new."""
         return any(claim.tally.get("is_new") for claim in self.partitions)

@@ -712,6 +712,7 @@ def words_of(facts: CardFacts) -> dict[str, str]:
         "at_once": created if created == deleted else "",
         "by": by_whom(finding) if len({by_whom(one) for one in every}) == 1 else "",
         "kept": kept_of_before(facts),
+        "fewer": finding.words.get("fewer", ""),
         "unknown": "yes" if finding.words.get("one") == UNKNOWN_TOPIC else "",
         "unused": "" if entry.consequences or facts.harmed.possibly else "yes",
     }

@@ -15,7 +15,7 @@ from wirecheck.judge.checks.page import Page
 
 LINE = re.compile(r"([A-Za-z ]+?)(?: \(([^)]*)\))?: (.*)", re.ASCII)
 FIELD = re.compile(r"\{(\w+)", re.ASCII)
-OPTIONAL = frozenset({"by", "kept", "then"})
+OPTIONAL = frozenset({"by", "fewer", "kept", "then"})
 """Words that a sentence of a card does without."""
 PARTS = ("cause", "fix", "by", "unhurt", "lacks", "asks", "forbids")
 """What a page says for cards: the cause; what to do; that its client did it; what an entry without hurt clients says;

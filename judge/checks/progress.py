@@ -614,11 +614,12 @@ class Begin(NamedTuple):
 
 def begins_at(log: Log, mine: list[Reader]) -> Begin | None:
     """None for a client that was seen to ask for nothing, or by name only so soon that it may have asked for the former
-    topic. In the slot of the birth, what the former topic is asked for by name is not lower than before, so that the
-    least is never too high; of what the new one is known not to have had yet the greatest counts.
+    topic, or for a partition that no client was served of the new one, which may have fewer. In the slot of the birth,
+    what the former topic is asked for by name is not lower than before, so that the least is never too high; of what
+    the new one is known not to have had yet the greatest counts.
     """
-    born = log.born_ns // SLOT_NS
-    end = [(slot, offset) for slot, offset in log.end(mine[0].claims[0]["partition"]) if slot == born]
+    born, every_end = log.born_ns // SLOT_NS, log.end(mine[0].claims[0]["partition"])
+    end = [(slot, offset) for slot, offset in every_end if slot == born]
     current = [one for one in mine if log.is_now(one) and one.lowest is not None]
     named = [one for one in mine if one.topic_id in {None, ZERO}]
     asked = greatest([each for one in named for each in one.times if each[0] == born])
@@ -626,7 +627,7 @@ def begins_at(log: Log, mine: list[Reader]) -> Begin | None:
              for one in named for slot, offset in one.lows if slot >= born]  # fmt: skip
     after = [slot for slot, _ in since if slot > born]
     unsure = any(one.first[0] // SLOT_NS == born for one in named if read_before(one, log, log.born_ns))
-    if not current and (unsure or not after):
+    if not every_end or (not current and (unsure or not after)):
         return None
     lowest = min([offset for _, offset in since] + [one.lowest for one in current if one.lowest is not None])
     ts_ns = min([one.first[0] for one in current] or [start_ns(after[0])])

@@ -66,7 +66,7 @@ def topic_recreated(subject: Subject, group: Group, context: CheckContext) -> It
             ended = clock(reason[0].sighting.ts_ns) if reason else ""
             words = {"old": old.topic_id, "topic_id": new.topic_id, "time": clock(new.born_ns), "ended": ended}
             words |= {"how": f" (deleted at {ended})" if ended else "", **requesters(topic, old, new)}
-            words["ids"] = f": its ID changed from {old.topic_id} to {new.topic_id}"
+            words |= {"ids": f": its ID changed from {old.topic_id} to {new.topic_id}", "fewer": fewer(old, new)}
             sides, since = (last_before(old, new), *changed), min(side.sighting.ts_ns for side in changed)
             columns = of_topic(topic, old, new)
             yield Evidence((topic.name, new.topic_id), sides, first_ns=since, words=words, **columns)
@@ -75,12 +75,19 @@ def topic_recreated(subject: Subject, group: Group, context: CheckContext) -> It
         yield from recreated_without_ids(topic)
 
 
+def fewer(old: History, new: History) -> str:
+    """How many partitions a topic has since, if not all of before: who reads or writes one of the others ends there."""
+    if not new.listed or not old.listed - new.listed:
+        return ""
+    return f" with {len(new.listed):,} of {len(old.listed):,} partitions"
+
+
 def recreated_without_ids(topic: Topic) -> Iterator[Evidence]:
     """Deleted and then created by clients, both granted, in versions without IDs: what has no ID has changed, too."""
     if topic.made_again is None:
         return
     ended, made = topic.made_again
-    words = {"time": clock(made.last.ts_ns), "how": f" (deleted at {clock(ended.first.ts_ns)})", "ids": ""}
+    words = {"time": clock(made.last.ts_ns), "how": f" (deleted at {clock(ended.first.ts_ns)})", "ids": "", "fewer": ""}
     sides = (first_of(ended), last_of(made))
     yield Evidence((topic.name, ""), sides, topic=topic.name, first_ns=ended.first.ts_ns, words=words)
 

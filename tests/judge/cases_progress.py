@@ -280,6 +280,13 @@ def grp010_fires__its_first_request_was_rejected(lab):
     assert found["count"] == 33
 
 
+def grp010_near_miss__the_new_topic_lacks_its_partition(lab):
+    """It was created with fewer, and the reader asks for its own at its old offset, for ever."""
+    recreated(lab)
+    talk = fetches(lab, follows(1, 34))
+    fetches(lab, [(50 + n, 33, -1, 3) for n in range(20)], ID_2, talk=talk)
+
+
 def grp010_fires__retention(lab):
     """The log begins behind its offset."""
     listed(lab, 0, ID_1)

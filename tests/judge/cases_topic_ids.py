@@ -21,6 +21,25 @@ def tid001_fires(lab):
     recreated(lab)
 
 
+def of_partitions(lab, before, after):
+    """A topic that is deleted and created again with other partitions."""
+    lab.metadata(0, [("orders", ID_1)], partitions=before)
+    lab.deleted(25, "orders", ID_1)
+    lab.metadata(30, [("orders", ID_2)], partitions=after)
+
+
+def tid001_fires__with_fewer_partitions(lab):
+    of_partitions(lab, 3, 2)
+    (found,) = lab.findings("TID001")
+    assert " with 2 of 3 partitions (deleted" in found["summary"]
+
+
+def tid001_fires__with_more_partitions(lab):
+    of_partitions(lab, 2, 3)
+    (found,) = lab.findings("TID001")
+    assert "partitions" not in found["summary"]
+
+
 def tid001_near_miss(lab):
     """A validate-only creation answers an id that never exists."""
     lab.metadata(0, [("orders", ID_1)])

@@ -255,6 +255,7 @@ class Lab:
         talk=None,
         leader=1,
         replicas=(1, 2, 3),
+        partitions=1,
     ):
         """topics: (name, id or None, error, leader epoch)."""
         rows = []
@@ -264,9 +265,9 @@ class Lab:
             if topic_id is not None:
                 row["topicId"] = topic_id
             if not error:
-                row["partitions"] = [
-                    {"leaderId": leader, "leaderEpoch": epoch, "replicaNodes": [*replicas], "isrNodes": [*replicas]}
-                ]
+                state = {"leaderId": leader, "leaderEpoch": epoch}
+                state |= {"replicaNodes": [*replicas], "isrNodes": [*replicas]}
+                row["partitions"] = [{"partitionIndex": number, **state} for number in range(partitions)]
             rows.append(row)
         nodes = [{"nodeId": n, "host": b.split(":")[0], "port": int(b.split(":")[1])} for b, n in brokers.items()]
         answer = {"brokers": nodes, "clusterId": cluster_id, "topics": rows}
