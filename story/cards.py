@@ -23,7 +23,7 @@ from wirecheck.story.card_context import CardContext
 from wirecheck.story.causes import requesters
 from wirecheck.story.entries import BLAMED, origin
 from wirecheck.story.just_before import just_before, missing, rejected_creation
-from wirecheck.story.seen import Client
+from wirecheck.story.seen import Client, Recreation
 from wirecheck.story.verdict import (
     Act,
     Card,
@@ -184,7 +184,7 @@ def since_then(entry: Entry, context: CardContext) -> tuple[str, ...]:
     """
     if entry.code != RECREATED or not entry.consequences:
         return ()
-    found = [one for one in context.recreations if one.topic in entry.topics and one.cluster == entry.cluster]
+    found = since_recreation(entry, context)
     known = (one for one in found if one.is_lost or (one.does == "reads" and one.partitions))
     found = sorted(known, key=lambda one: not one.is_lost)
     if len(found) == 1 and not found[0].partitions:
@@ -195,6 +195,12 @@ def since_then(entry: Entry, context: CardContext) -> tuple[str, ...]:
         for one in found[:MOST_SINCE]
     ]
     return (*shown, *([plural(len(found) - MOST_SINCE, "other client")] if len(found) > MOST_SINCE else []))
+
+
+def since_recreation(entry: Entry, context: CardContext) -> list[Recreation]:
+    if entry.code != RECREATED:
+        return []
+    return [one for one in context.recreations if one.topic in entry.topics and one.cluster == entry.cluster]
 
 
 MOST_SINCE = 4
@@ -272,6 +278,7 @@ def harm_of(entry: Entry, harms: Sequence[harm.Attached], possibly: Sequence[str
     mine = harm.joined(one.harm for one in harms)
     clients = harm.worst_first(harm.hurt_client(one, context.end_ns) for one in mine if one.level == harm.HURT)
     named = {one.client for one in clients}
+    named |= {(one.client_id, one.address) for one in since_recreation(entry, context) if one.is_lost}
     lesser = (one for one in mine if one.level != harm.HURT and one.client not in named)
     briefly = harm.worst_first(harm.hurt_client(one, context.end_ns) for one in lesser)
     partitions = partitions_of(entry, context)

@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import get_args
 from xml.etree import ElementTree as ET
 
@@ -245,6 +246,12 @@ def test_refusals_that_ended_soon_are_listed_apart():
     (card,) = cards([RECREATED], [refused(level="briefly")])
     assert (named(card), [one.client_id for one in card.harm.briefly]) == ([], ["reader"])
     assert "has read nothing" not in card.headline
+
+
+def test_who_does_nothing_since_a_recreation_is_not_called_briefly_affected():
+    row = SimpleNamespace(cluster="C", topic="t", client_id="reader", address="10.0.0.7", is_lost=True)
+    (card,) = cards([RECREATED], [refused(level="briefly"), refused("other", level="briefly")], recreations=[row])
+    assert [one.client_id for one in card.harm.briefly] == ["other"]
 
 
 def test_every_hurt_client_is_named_and_writes_are_writes():
