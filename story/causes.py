@@ -106,6 +106,16 @@ def missed_recreation(finding: Finding) -> frozenset[Any]:
     return frozenset(finding.topic_ids) if finding.words.get("recreated") else frozenset()
 
 
+def by_proxy(finding: Finding) -> frozenset[Any]:
+    """The hosts of a proxy that gives an ID of its own, and where clients fetch."""
+    if finding.code == "TID007":
+        return frozenset(str(finding.words.get("proxy", "")).split(" and ")) - {""}
+    ends = [
+        Conversation.of(side.connection).server for side in finding.sides if side.api in FETCHES and side.connection
+    ]
+    return frozenset(end.host for end in ends)
+
+
 def pair(finding: Finding) -> frozenset[Any]:
     """Both ids of a change, in any order."""
     ids = frozenset(finding.topic_ids)
@@ -128,6 +138,7 @@ KEYS: Mapping[str, Callable[[Any], frozenset[Any]]] = {
     "orders alone": orders_alone,
     "missed recreation": missed_recreation,
     "vanished": vanished,
+    "by proxy": by_proxy,
     "anything": anything,
 }
 OFFERED_AS = {"requester": "brokers"}

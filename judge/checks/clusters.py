@@ -154,6 +154,8 @@ def two_clusters_share_an_id(subject: Subject, group: Group, context: CheckConte
     for twin in context.clusters.twins:
         if context.clusters.listener(twin.one) in behind.get(context.clusters.listener(twin.other), ()):
             continue  # what is in between changes names
+        if agrees_behind(*twin.shown_by, context) or agrees_behind(*reversed(twin.shown_by), context):
+            continue
         first, second = twin.shown_by
         one, other = (
             context.clusters.of(end, claim.first.ts_ns) for end, claim in zip(twin[:2], twin.shown_by, strict=True)
@@ -167,6 +169,19 @@ def two_clusters_share_an_id(subject: Subject, group: Group, context: CheckConte
         sides = (first_of(first), first_of(second))
         kind = "information" if twin.of_one_proxy else None
         yield Evidence((twin.one, twin.other), sides, first_ns=since_ns, words=words, kind=kind)
+
+
+def agrees_behind(front: Claim, other: Claim, context: CheckContext) -> bool:
+    """Whether one of the two is a proxy, and what it forwards to gives a topic the same ID as the other: a proxy that
+    keeps an old ID is no cluster of its own.
+    """
+    listener = context.clusters.listener
+    mine = [one for one in context.forwarding.forwarders if listener(one.endpoint) == listener(front["endpoint"])]
+    ends = {end for one in mine for _, end in one.reached}
+    if not ends or other.kind != "binding":
+        return False
+    every = context.believed(("name", other["name"]), "binding")
+    return any(one["endpoint"] in ends and one["topic_id"] == other["topic_id"] for one in every)
 
 
 def proxy_in_between(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

@@ -51,6 +51,7 @@ from wirecheck.judge.topology.clusters import Group
 from wirecheck.judge.topology.endpoint_history import host_of
 
 DELETE = "delete"
+NO_ID = frozenset({None, ZERO})
 RENUMBERED = "its partitions continue with their leader epochs under another ID"
 LOST = "the controller names it without an ID"
 
@@ -656,7 +657,8 @@ def side_by_side(one: Claim, other: Claim, topic: Topic, context: CheckContext) 
 def brokers_disagree_on_topic_id(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     topic = topic_of(subject[1], group, context)
     answers = [claim for claim in topic.bindings if claim["source"] == "metadata" and context.of_member(claim)]
-    yield from answered_as_before(topic, answers, context)
+    kept = [*kept_by_proxies(topic, answers, context)]
+    yield from kept or answered_as_before(topic, answers, context)
     for history in topic.histories[-1:]:
         yield from denied_by_some(topic, history, answers, context)
 
@@ -674,6 +676,37 @@ def answered_as_before(topic: Topic, answers: list[Claim], context: CheckContext
                 words |= settled(stale, (c for c in answers if c["topic_id"] == new.topic_id))
             found = disagreement(topic, (stale, fresh), words, context)
             yield found if topic.follows(old, new) else replace(found, brokers=brokers_of([*stale, *fresh], context))
+
+
+def kept_by_proxies(topic: Topic, answers: list[Claim], context: CheckContext) -> Iterator[Evidence]:
+    """Proxies that go on giving the ID of before, which what they forward to gave, too, until it gave another one: so
+    they do not number topics anew. They may be a cluster of their own.
+    """
+    ends = {one.endpoint: {end for _, end in one.reached} for one in context.forwarding.forwarders}
+    fronts = [claim for claim in answers if claim["endpoint"] in ends]
+    every = context.believed(("name", topic.name), "binding") if fronts else ()
+    found: dict[tuple[str, str], tuple[list[Claim], list[Claim]]] = {}
+    for claim in fronts:
+        behind = [c for c in every if c["source"] == "metadata" and c["endpoint"] in ends[claim["endpoint"]]]
+        former = [c.last.ts_ns for c in behind if c["topic_id"] == claim["topic_id"]]
+        since = [c for c in behind if former and c["topic_id"] not in NO_ID and c.first.ts_ns > max(former)]
+        if since and goes_on(claim, min(c.first.ts_ns for c in since), context.settings.broker_grace_ns):
+            newest = max(since, key=lambda c: c.first)["topic_id"]
+            stale, fresh = found.setdefault((claim["topic_id"], newest), ([], []))
+            stale.append(claim)
+            fresh += [c for c in since if c["topic_id"] == newest and c not in fresh]
+    for (one, other), between in sorted(found.items()):
+        words: dict[str, Any] = {"one": one, "other": other}
+        words |= settled(between[0], (c for c in answers if c["topic_id"] == other))
+        apart = disagreement(topic, between, words, context)
+        hosts = sorted({host_of(claim["endpoint"]) for claim in between[0]})
+        yield replace(apart, brokers=(), words={**apart.words, **keeps(hosts)})
+
+
+def keeps(hosts: list[str]) -> dict[str, str]:
+    """Words about a proxy that gives an ID of its own."""
+    proxy = " and ".join(hosts)
+    return {"proxy": proxy, "one_brokers": f"the proxy at {proxy} reports", "other_brokers": "brokers behind it report"}
 
 
 def denied_by_some(topic: Topic, history: History, answers: list[Claim], context: CheckContext) -> Iterator[Evidence]:

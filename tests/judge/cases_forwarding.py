@@ -92,6 +92,37 @@ def clu003_near_miss__a_proxy_of_both_legs(lab):
     lab.until = SECONDS + 20
 
 
+def keeps_the_old_id(lab, *, directly=(), until=100):
+    """A proxy that goes on giving the ID of before; what it forwards to gives the new one, as that broker does to who
+    asks it `directly`, at another listener.
+    """
+    through(lab)
+    asked = [(PROXY, ID_1, PROXY), (B1, ID_2, B1), *((end, ID_2, end) for end in directly)]
+    for server, _, listed_at in asked:
+        lab.metadata(0, [("orders", ID_1, 0, 4)], server=server, brokers={listed_at: 1})
+    lab.deleted(30, "orders", ID_1)
+    for at in range(40, 100, 2):
+        for late, (server, topic_id, listed_at) in enumerate(asked):
+            now = topic_id if at < until else ID_2
+            lab.metadata(at + late / 10, [("orders", now)], server=server, brokers={listed_at: 1})
+    lab.until = 120
+
+
+def tid007_fires__a_proxy_keeps_the_old_id(lab):
+    keeps_the_old_id(lab)
+    (found,) = lab.findings("TID007")
+    assert found["brokers"] == []
+    assert "the proxy at 10.0.9.1 reports" in found["summary"]
+
+
+def tid007_near_miss__a_proxy_learns_the_new_id_soon(lab):
+    keeps_the_old_id(lab, until=60)
+
+
+def clu003_near_miss__a_proxy_that_keeps_an_old_id_beside_another_listener(lab):
+    keeps_the_old_id(lab, directly=["10.0.0.1:9192"])
+
+
 def clu003_fires__two_stacks_of_one_number(lab):
     """The same without requests that came out again."""
     for at in range(0, SECONDS + 10, 5):

@@ -68,7 +68,7 @@ def test_the_table_names_checks_there_are_and_each_cause_has_a_sentence():
         assert set(rule.relations) <= set(causes.KEYS)
         assert rule.why.endswith(".")
     assert {rule.cause for rule in rules()} == {code for code, one in LISTED.items() if one.as_a_cause}
-    pairs = [(rule.cause, rule.consequence) for rule in rules()]
+    pairs = [(rule.cause, rule.consequence, rule.sure) for rule in rules()]
     assert len(pairs) == len(set(pairs))
 
 
