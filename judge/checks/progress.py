@@ -616,15 +616,19 @@ def begins_at(log: Log, mine: list[Reader]) -> Begin | None:
     """None for a client that was seen to ask for nothing, or by name only so soon that it may have asked for the former
     topic, or for a partition that no client was served of the new one, which may have fewer. In the slot of the birth,
     what the former topic is asked for by name is not lower than before, so that the least is never too high; of what
-    the new one is known not to have had yet the greatest counts.
+    the new one is known not to have had yet the greatest counts. Where its birth was seen late, as at one broker, it
+    was asked for since the former one ended: in that slot by who fell back.
     """
     born, every_end = log.born_ns // SLOT_NS, log.end(mine[0].claims[0]["partition"])
+    ended = min(born, log.topic.lives.ended_ns // SLOT_NS) if log.topic.lives else born
     end = [(slot, offset) for slot, offset in every_end if slot == born]
     current = [one for one in mine if log.is_now(one) and one.lowest is not None]
     named = [one for one in mine if one.topic_id in {None, ZERO}]
-    asked = greatest([each for one in named for each in one.times if each[0] == born])
+    every = [each for one in named for each in one.times]
+    asked, before = greatest([each for each in every if each[0] == born]), greatest(every, ended - 1)
     since = [(slot, asked if slot == born and end and offset > greatest(end) else offset)
-             for one in named for slot, offset in one.lows if slot >= born]  # fmt: skip
+             for one in named for slot, offset in one.lows
+             if slot > ended or slot == born or (slot == ended and offset < before)]  # fmt: skip
     after = [slot for slot, _ in since if slot > born]
     unsure = any(one.first[0] // SLOT_NS == born for one in named if read_before(one, log, log.born_ns))
     if not every_end or (not current and (unsure or not after)):

@@ -281,10 +281,24 @@ def grp010_fires__its_first_request_was_rejected(lab):
 
 
 def grp010_near_miss__the_new_topic_lacks_its_partition(lab):
-    """It was created with fewer, and the reader asks for its own at its old offset, for ever."""
+    """It was created with fewer, and the reader asks for its own at its old offset, for ever; its session is rejected,
+    which is about no partition.
+    """
     recreated(lab)
     talk = fetches(lab, follows(1, 34))
-    fetches(lab, [(50 + n, 33, -1, 3) for n in range(20)], ID_2, talk=talk)
+    asked = {"topics": [{"topic": "songs", "partitions": [{"partition": 0, "fetchOffset": 33}]}], "replicaId": -1}
+    for at in range(50, 70, 2):
+        talk.ask(at, "Fetch", 12, asked, {"errorCode": 106, "responses": []})
+        fetches(lab, [(at + 1, 33, -1, 3)], "songs", version=12, talk=talk)
+
+
+def grp010_near_miss__its_new_id_was_seen_late(lab):
+    """By name, and it has read the first records when a broker reports the new ID."""
+    listed(lab, 0, ID_1)
+    talk = fetches(lab, follows(1, 34), "songs", version=12)
+    lab.deleted(35, "songs", ID_1)
+    fetches(lab, [(37 + n / 2, n, n + 9) for n in range(60)], "songs", version=12, talk=talk)
+    listed(lab, 43, ID_2)
 
 
 def grp010_fires__retention(lab):
