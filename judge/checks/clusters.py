@@ -154,9 +154,9 @@ def two_clusters_share_an_id(subject: Subject, group: Group, context: CheckConte
     for twin in context.clusters.twins:
         if context.clusters.listener(twin.one) in behind.get(context.clusters.listener(twin.other), ()):
             continue  # what is in between changes names
-        if agrees_behind(*twin.shown_by, context) or agrees_behind(*reversed(twin.shown_by), context):
-            continue
         first, second = twin.shown_by
+        if agrees_behind(first, second, context) or agrees_behind(second, first, context):
+            continue
         one, other = (
             context.clusters.of(end, claim.first.ts_ns) for end, claim in zip(twin[:2], twin.shown_by, strict=True)
         )
