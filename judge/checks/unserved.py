@@ -283,7 +283,7 @@ def fell_silent(errors: Collection[Claim], silence: Silence, group: Group, conte
         if not ended_by or ended_by & NO_OUTCOME:
             continue
         elsewhere = SENT_ELSEWHERE | NOT_THERE if came_back(topic, claims, group, context) else SENT_ELSEWHERE
-        if ended_by <= elsewhere and captured_brokers(group, context) is None:
+        if ended_by <= elsewhere and not captured_brokers(group, context):
             continue  # it may write on at a broker that was not captured
         words = {
             "client": claims[0]["client_id"] or "a client without an ID",

@@ -434,6 +434,10 @@ def cli005_cannot_know__a_leader_that_moved_to_a_broker_not_captured(lab):
     writer(lab, error=6)
 
 
+def cli005_cannot_know__a_leader_that_moved_where_no_answer_lists_brokers(lab):
+    writer(lab, error=6)
+
+
 def cli005_cannot_know__a_topic_that_comes_back_at_a_broker_not_captured(lab):
     lab.metadata(1, [("songs", ID_1)], brokers={B1: 1, B2: 2})
     lab.deleted(59, "songs", ID_1)
