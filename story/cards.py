@@ -510,7 +510,7 @@ def requester(finding: Finding, action: str) -> Requester | None:
 def by_whom(finding: Finding) -> str:
     """` by lab-admin (User:alice, 10.0.0.9)`; else `; app deleted it` and who recreated it, as far as known."""
     deleted, created = requester(finding, DELETED), requester(finding, CREATED)
-    if deleted == created:
+    if deleted == created or (deleted and finding.code != RECREATED):
         return f" by {party(deleted)}" if deleted else ""
     parts = (f"{party(one)} {what} it" for what, one in (("deleted", deleted), ("recreated", created)) if one)
     return f"; {', '.join(parts)}"

@@ -25,6 +25,7 @@ from wirecheck.judge.checks.shapes import (
     stuck_client,
     with_unseen,
 )
+from wirecheck.judge.checks.topic_ids import DELETE_TOPICS, as_words, the_only
 from wirecheck.judge.claims.claim import ZERO, Claim, Subject
 from wirecheck.judge.claims.outcomes import CLOSED, LATE, OTHERS, SLOT_NS, SUCCESS, TURNED_AWAY, WAITED, Run
 from wirecheck.judge.results.finding import Evidence
@@ -377,7 +378,20 @@ def missing_topic_in_use(subject: Subject, group: Group, context: CheckContext) 
             was_there |= any(ts_ns < longest.first_ns for ts_ns in (*named_ns, *(run.first_ns for run in served)))
     if stuck:
         mine = [claim for claim in claims if (claim["client_id"], claim["host"]) in stuck]
-        yield missing(name, mine, [*stuck.values()], bound, was_there=was_there)
+        found = missing(name, mine, [*stuck.values()], bound, was_there=was_there)
+        first_ns = min(one.first_ns for one in stuck.values())
+        deleted = deleted_by(subject, group, first_ns, context) if was_there else {}
+        yield replace(found, words={**found.words, **deleted})
+
+
+def deleted_by(subject: Subject, group: Group, since_ns: int, context: CheckContext) -> dict[str, Any]:
+    """Who deleted a topic last before a time, or while it was asked for in the first slot, if one only can be that."""
+    changes = [claim for claim in context.claims("changed", group, *subject) if claim["action"] == DELETE_TOPICS]
+    before = [claim for claim in changes if claim.first.ts_ns < since_ns + SLOT_NS]
+    last_ns = max((claim.first.ts_ns for claim in before), default=0)
+    last = [claim for claim in before if claim.first.ts_ns > last_ns - SLOT_NS]
+    words = as_words("deleted", the_only(last, shown=bool(context.settings.principals)))
+    return {**words, "ended": clock(min(claim.first.ts_ns for claim in last))} if words else {}
 
 
 def missing(name: str, claims: list[Claim], stuck: list[Streak], bound: list[Claim], *, was_there: bool) -> Evidence:

@@ -50,7 +50,7 @@ from wirecheck.judge.topic_history import (
 from wirecheck.judge.topology.clusters import Group
 from wirecheck.judge.topology.endpoint_history import host_of
 
-DELETE = "delete"
+DELETE, DELETE_TOPICS = "delete", "DeleteTopics"
 NO_ID = frozenset({None, ZERO})
 RENUMBERED = "its partitions continue with their leader epochs under another ID"
 LOST = "the controller names it without an ID"
@@ -116,16 +116,16 @@ def requesters(topic: Topic, old: History, new: History) -> dict[str, str]:
     """The clients that deleted the old topic and created the new one, as words of the finding."""
     changes = topic.context.claims("changed", topic.group, "name", topic.name)
     found = {
-        "deleted": requester([claim for claim in changes if claim["action"] == "DeleteTopics"], old.topic_id, old, new),
+        "deleted": requester([claim for claim in changes if claim["action"] == DELETE_TOPICS], old.topic_id, old, new),
         "created": requester([claim for claim in changes if claim["action"] == "CreateTopics"], new.topic_id, old, new),
     }
-    return {
-        f"{action}_by_{name}": value
-        for action, one in found.items()
-        if one is not None
-        for name, value in zip(Requester._fields, one, strict=True)
-        if value is not None
-    }
+    return {name: value for action, one in found.items() for name, value in as_words(action, one).items()}
+
+
+def as_words(action: str, one: Requester | None) -> dict[str, str]:
+    """Who did it, for cards."""
+    every = zip(Requester._fields, one, strict=True) if one is not None else ()
+    return {f"{action}_by_{name}": value for name, value in every if value is not None}
 
 
 def requester(changes: list[Claim], topic_id: str, old: History, new: History) -> Requester | None:
@@ -136,9 +136,12 @@ def requester(changes: list[Claim], topic_id: str, old: History, new: History) -
         for claim in changes
         if claim["topic_id"] is None and any(old.born_ns < ts_ns <= new.born_ns + SKEW_NS for ts_ns in times(claim))
     )
-    fitting = of_id or list(between)
-    fitting = [claim for claim in fitting if claim["how"] == FORWARDED] or fitting
-    shown = old.context.settings.principals
+    return the_only(of_id or list(between), shown=bool(old.context.settings.principals))
+
+
+def the_only(changes: list[Claim], *, shown: bool) -> Requester | None:
+    """Who asked for all of these; `shown`: with host and principal."""
+    fitting = [claim for claim in changes if claim["how"] == FORWARDED] or changes
     named = {
         Requester(claim["client_id"], *((claim["host"], claim["principal"]) if shown else (None, None)))
         for claim in fitting

@@ -966,6 +966,25 @@ def tid019_fires__by_name(lab):
     tid019_asks(lab, range(2, 60, 3), by_name=True)
 
 
+def tid019_fires__an_admin_deleted_it(lab):
+    """Twice: what the first one deleted was created again."""
+    for at, admin in ((-40, "first-admin"), (1.5, "admin")):
+        talk = lab.talk(B1, admin)
+        talk.ask(at, "DeleteTopics", 3, {"topicNames": ["orders"]}, {"responses": [{"name": "orders"}]})
+    tid019_asks(lab, range(2, 60, 3))
+    (found,) = lab.findings("TID019")
+    assert {"name": "deleted_by_client_id", "value": "admin"} in found["words"]
+
+
+def tid019_fires__one_of_two_admins_deleted_it(lab):
+    for admin in ("one", "other"):
+        talk = lab.talk(B1, admin)
+        talk.ask(1.5, "DeleteTopics", 3, {"topicNames": ["orders"]}, {"responses": [{"name": "orders"}]})
+    tid019_asks(lab, range(2, 60, 3))
+    (found,) = lab.findings("TID019")
+    assert all(not word["name"].startswith("deleted_by") for word in found["words"])
+
+
 def tid019_fires__and_is_created_again(lab):
     for client_id in ("writer", "other"):
         tid019_asks(lab, range(2, 60, 3), client_id=client_id)
