@@ -143,8 +143,9 @@ def ending_at(pcap: bytes, last_s: int) -> bytes:
         places.append(at)
         at += 16 + struct.unpack_from("<I", pcap, at + 8)[0]
     seconds = [struct.unpack_from("<I", pcap, place)[0] for place in places]
+    by_s = last_s - max(seconds)
     for place, second in zip(places, seconds, strict=True):
-        struct.pack_into("<I", moved, place, second + last_s - max(seconds))
+        struct.pack_into("<I", moved, place, second + by_s)
     return bytes(moved)
 
 
