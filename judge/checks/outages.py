@@ -521,14 +521,16 @@ def shut_out(
 
 def looks_again(subject: Subject, outage: Streak, context: CheckContext) -> bool:
     """Whether a client that writes or reads asks for metadata, or for its coordinator, all the time: by themselves
-    clients do that once in some minutes. Who did so before as well is configured to.
+    clients do that once in some minutes. Who did so before, at least half as often, is configured to; of whom too
+    little was seen before has to ask as often as is seldom configured.
     """
     every = context.ledger.claims("activity", *subject)
     works = any(one["api"] in WRITES_AND_READS for one in every)
     begun, ended = outage.first_ns // SLOT_NS, outage.last_ns // SLOT_NS + 1
+    seen = begun - 1 - min((one.first.ts_ns // SLOT_NS for one in every), default=begun)
     asked = ([run for one in every if one["api"] == api for run in one.outcomes.runs()] for api in SEARCHES)
     return works and any(
-        asks_often(runs, begun, ended) and not asks_often(runs, begun - LOOKED_BEFORE, begun) for runs in asked
+        asks_often(runs, begun, ended) and asks_more(runs, begun, ended, min(seen, LOOKED_BEFORE)) for runs in asked
     )
 
 
@@ -549,10 +551,24 @@ def asks_often(runs: Iterable[Run], begun: int, ended: int) -> bool:
     return len(slots) >= LOOKS_AGAIN and 2 * len(slots) >= ended - begun
 
 
-LOOKED_BEFORE = 6
-"""In so many slots before the first refused connection its own rhythm is looked for."""
+def asks_more(runs: Iterable[Run], begun: int, ended: int, seen: int) -> bool:
+    """Whether there are twice as many requests in these slots as in so many of those before, without the last one of
+    these: trouble begins before the first refused connection.
+    """
+    by_slot = [(run.first_ns // SLOT_NS, run.count) for run in runs]
+    count = sum(count for slot, count in by_slot if begun <= slot < ended)
+    if seen < SEEN_BEFORE:
+        return count >= PER_SLOT * (ended - begun)
+    before = sum(count for slot, count in by_slot if begun - 1 - seen <= slot < begun - 1)
+    return count * seen >= 2 * before * (ended - begun)
+
+
+LOOKED_BEFORE, SEEN_BEFORE = 6, 3
+"""In so many slots before the first refused connection its own rhythm is looked for, and in no fewer."""
 LOOKS_AGAIN = 5
 """In so many slots of 10 s, and in half of them, a client asks for metadata."""
+PER_SLOT = 2
+"""Clients are seldom configured to ask for metadata more often than every 5 s."""
 
 
 def is_known_as(endpoint: str, node: int, outage: Streak, context: CheckContext) -> bool:

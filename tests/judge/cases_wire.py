@@ -652,7 +652,8 @@ def gone_at(lab, at, clients):
         lab.metadata(when, brokers={**BROKERS, DEAD: 9})
     lab.metadata(1, brokers={**BROKERS, DEAD: 9}, server=DEAD)
     for client_id, (metadata, coordinator) in clients.items():
-        lab.fetches(range(2, at, 5), ID_1, client_id=client_id, host="10.0.0.77", server=DEAD)
+        begun = range(min(metadata) + 1, at, 5)
+        lab.fetches(begun, ID_1, client_id=client_id, host="10.0.0.77", server=DEAD)
         talk = lab.talk(client_id=client_id, host="10.0.0.77")
         for when in metadata:
             lab.metadata(when, brokers={**BROKERS, DEAD: 9}, talk=talk)
@@ -667,6 +668,13 @@ def wir008_fires__those_that_the_broker_served(lab):
     clients = {"a": ([1, *range(70, 160, 4)], ()), "b": ([1], range(71, 160, 4))}
     gone_at(lab, 70, clients | {"steady": (range(1, 160, 4), ()), "fine": ((1, 120), ())})
     assert cut_off_clients(lab) == {"a", "b"}
+
+
+def wir008_fires__others_look_as_often_as_before(lab):
+    """Of four rhythms; one began shortly before."""
+    steady = {f"s{pace}": (range(1, 160, pace), ()) for pace in (10, 15, 17, 20)}
+    gone_at(lab, 70, {"a": ([1, *range(70, 160, 4)], ()), **steady, "young": (range(40, 160, 10), ())})
+    assert cut_off_clients(lab) == {"a"}
 
 
 def wir008_fires__one_is_served_there_still(lab):
