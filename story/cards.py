@@ -125,8 +125,10 @@ def hurt(of: CardHarm) -> int:
 
 
 def widest(entry: CardEntry) -> tuple[bool, int]:
-    about_work = check_of(entry.code).question != AGREEMENT
-    return about_work, -len({one.client for one in entry.card.harm.clients}) * about_work
+    """Where an entry comes among those of as much harm: as it came before where it hurts no client."""
+    hit = len({one.client for one in entry.card.harm.clients})
+    about_work = hit > 0 and check_of(entry.code).question != AGREEMENT
+    return about_work, -hit * about_work
 
 
 def with_stated(found: Sequence[harm.Attached], entry: Entry, context: CardContext) -> list[harm.Attached]:
@@ -604,7 +606,7 @@ def impact(card: Card, clients: int) -> str:
         parts.append(f"{plural(sum(rest.values()), 'error')} of {and_list(sorted({api for api, _ in rest}))}")
     if of.clients:
         hit = len({one.client for one in of.clients})
-        least = " or more" if of.others and len(of.clients) == harm.MOST else ""
+        least = " or more" if of.others and len(of.clients) == harm.MOST and hit < clients else ""
         parts.append(f"{hit:,}{least} of {plural(max(clients, hit), 'client')}")
     elif not of.partitions:
         parts.append(of.sentence)

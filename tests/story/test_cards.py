@@ -310,6 +310,7 @@ def test_more_clients_than_fit_are_counted():
     assert named(card) == [f"c{n:02}" for n in range(harm.MOST)]
     assert card.harm.others == 4
     assert impact(card, 40).endswith(f"{harm.MOST} or more of 40 clients")
+    assert impact(card, harm.MOST).endswith(f" · {harm.MOST} of {harm.MOST} clients"), "there are no more"
 
 
 def test_what_is_sure_comes_before_what_may_be_and_that_is_called_so():
@@ -715,6 +716,11 @@ def test_what_hurts_most_clients_comes_first_unless_others_contradict_ids():
     rows += [RECREATED, STUCK]
     first, second, *_ = with_cards(entries(findings(rows)), [refused()], context_of(rows))
     assert [first.code, second.code] == ["TID001", "WIR008"]
+
+
+def test_what_hurts_no_client_stays_in_the_order_of_its_kind():
+    rows = [found("CLI006", topic="a", kind="anomaly"), found("CLU005", topic="b", kind="information")]
+    assert [one.code for one in with_cards(entries(findings(rows)), [], context_of(rows))] == ["CLI006", "CLU005"]
 
 
 def test_a_screen_has_the_first_cards_and_with_the_details_all():
