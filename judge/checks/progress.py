@@ -28,6 +28,7 @@ from wirecheck.judge.checks.shapes import (
     resting_on,
     seen_between,
     seen_whole,
+    slots,
     start_ns,
 )
 from wirecheck.judge.claims.claim import AT, LEAST, LOWEST, ZERO, Claim, Key, Subject, slot_of
@@ -94,6 +95,11 @@ class Reader:
         """When a response was captured last, and its error; zeros where none was."""
         ts_ns, error = max((tuple(one.peak["answer"]) for one in self.claims if "answer" in one.peak), default=(0, 0))
         return ts_ns, error
+
+    @property
+    def fed(self) -> list[int]:
+        """The slots in which records came."""
+        return [slot for one in self.claims for slot in slots(one.tally)]
 
     @property
     def lowest(self) -> int | None:
@@ -354,9 +360,10 @@ def begins_again_at_one_offset(subject: Subject, group: Group, context: CheckCon
 
 def rejected_last(who: Who, partition: int, since_ns: int, log: Log) -> str:
     """The error by which a client's last fetch of a partition was rejected since then; empty where records came."""
-    every = (one.answer for one in readers(log.current("position", partition)) if one.who == who)
-    answered_ns, error = max(every, default=(0, 0))
-    return outcome_name(error) if error and answered_ns >= since_ns else ""
+    every = [one for one in log.readers_now(partition) if one.who == who]
+    answered_ns, error = max((one.answer for one in every), default=(0, 0))
+    fed = any(slot > since_ns // SLOT_NS for one in every for slot in one.fed)
+    return outcome_name(error) if error and answered_ns >= since_ns and not fed else ""
 
 
 def begun_again(reads: str, who: Who, partition: int, log: Log) -> tuple["Loop", int, int] | None:

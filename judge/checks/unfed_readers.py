@@ -23,7 +23,6 @@ from wirecheck.judge.checks.shapes import (
     end_ns,
     resting_on,
     seen_everywhere,
-    slots,
     start_ns,
 )
 from wirecheck.judge.claims.claim import Subject
@@ -173,14 +172,8 @@ def only_empty(one: Reader, asked: list[int], log: Log) -> bool:
     """
     answered_ns, error = one.answer
     mine = (each for partition in log.of("position") for each in log.readers_now(partition) if each.who == one.who)
-    fed = any(slot >= asked[0] for each in mine for slot in came(each))
+    fed = any(slot >= asked[0] for each in mine for slot in each.fed)
     return not error and not fed and answered_ns >= start_ns(asked[-1])
-
-
-def came(one: Reader) -> Iterator[int]:
-    """The slots in which records came."""
-    for claim in one.claims:
-        yield from slots(claim.tally)
 
 
 def transaction_is_open(partition: int, since_ns: int, log: Log) -> bool:

@@ -143,6 +143,15 @@ def grp009_fires__its_fetches_are_rejected(lab):
     assert found["summary"].endswith(": 12 times, as its fetches get UNKNOWN_SERVER_ERROR.")
 
 
+def grp009_fires__a_fetch_is_rejected_after_the_records_came(lab):
+    """A record at which the application fails; at the end its leader moves."""
+    commits(lab, [5, 10], [5, 10])
+    crashes(lab, range(20, 80, 5), [10] * 12)
+    fetches(lab, [(76, 10, 76, -1)])
+    (found,) = lab.findings("GRP009")
+    assert "error" not in {word["name"] for word in found["words"]}
+
+
 def grp009_near_miss__others_come_and_leave(lab):
     """A member works on one record for a minute, and joins again whenever another pod comes and leaves."""
     commits(lab, [5, 10], [5, 10])
