@@ -18,6 +18,7 @@ from wirecheck.judge.checks.idle_members import (
     is_of_share_group,
     lives_on,
 )
+from wirecheck.judge.checks.log_ends import Unconfirmed
 from wirecheck.judge.checks.progress import Log, assigned, greatest, log_of, longest_gap, reached
 from wirecheck.judge.checks.shapes import clock, counted, end_ns, resting_on
 from wirecheck.judge.claims.claim import Subject
@@ -89,13 +90,18 @@ def stands(held: Held, log: Log) -> Stands | None:
     since = next((slot for slot, _ in commits if slot > max(others, default=-1)), 0)
     end = log.end(held.partition)
     more = reached(end, offset, since)
-    if more is None or log.unconfirmed(held.partition) is not None:
+    if more is None or has_all(offset, log.unconfirmed(held.partition)):
         return None
     since_ns = max(end_ns(more), held.member.peak["assigned"])
     own_ns = int(held.member.peak["rebalance_timeout_ms"]) * MILLISECOND_NS
     rhythm_ns = 2 * (longest_gap(commits, since) + 1) * SLOT_NS if others else own_ns
     least_s = LEAST_S if len(others) >= ADVANCES else SOON_S
     return Stands(held, offset, since_ns, greatest(end) - offset, max(least_s * SECOND_NS, rhythm_ns))
+
+
+def has_all(offset: int, confirmed: Unconfirmed | None) -> bool:
+    """Whether a group has read all that enough replicas confirm."""
+    return confirmed is not None and offset >= confirmed.offset
 
 
 def is_alone(held: Held, group: Group, context: CheckContext) -> bool:

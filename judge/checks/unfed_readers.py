@@ -127,10 +127,12 @@ def gets_nothing(one: Reader, partition: int, log: Log) -> Unfed | None:
 
 def is_held(one: Reader, partition: int, log: Log) -> Unfed | None:
     """Where a reader has all that replicas confirmed, and asks on: by a fetch that names no partition where nothing has
-    changed.
+    changed. Where another one began there since, the partition may be that one's.
     """
     held = log.unconfirmed(partition)
     if held is None or one.last[1] != held.offset or waits(one, log):
+        return None
+    if any(other.first[0] > one.last[0] for other in log.readers_now(partition)):
         return None
     log.context.watch()
     client, until_ns = ("client", one.client_id or "", one.host), start_ns(held.slots[-1] - 1)

@@ -1585,7 +1585,8 @@ def leader_alone(lab, *, until=140, acks=1, server=B1, grown=(), begins=20, last
     writer = lab.talk(server, "writer", "10.0.0.6")
     for at in range(begins + 1, last or until, 4):
         partition = {"index": 0, "records": None}
-        asked = {"acks": acks, "timeoutMs": 30_000, "topicData": [{"topicId": ID_1, "partitionData": [partition]}]}
+        asked = {"transactionalId": None, "acks": acks, "timeoutMs": 30_000}
+        asked |= {"topicData": [{"topicId": ID_1, "partitionData": [partition]}]}
         row = {"index": 0, "errorCode": 0, "baseOffset": at, "logAppendTimeMs": -1, "logStartOffset": 0}
         answer = {"responses": [{"topicId": ID_1, "partitionResponses": [row]}]}
         writer.ask(at, "Produce", 13, asked, answer)
@@ -1617,6 +1618,23 @@ def cli014_near_miss__the_writer_is_granted_by_all(lab):
 def cli014_near_miss__another_leader_since(lab):
     """What the former one alone had is gone with it."""
     leader_alone(lab, server=B2)
+
+
+def cli014_fires__another_member_has_the_partition_since(lab):
+    """The former one reads another partition."""
+    leader_alone(lab, last=140, until=40)
+    fetches(lab, [(at, 19, 19) for at in range(41, 140, 3)], client_id="heir", host="10.0.0.9")
+    fetches(lab, [(at, at, at) for at in range(41, 140, 3)], partition=1)
+    lab.until = 140
+    (found,) = lab.findings("CLI014")
+    assert found["client_ids"] == ["heir"]
+
+
+def cli014_near_miss__reads_from_a_follower(lab):
+    """A replica in its own rack is behind; the leader gives others all that it granted."""
+    leader_alone(lab)
+    talk = lab.talk(B2, "other", "10.0.0.8")
+    fetches(lab, [(at, at, at) for at in range(21, 140, 3)], talk=talk)
 
 
 def gets_the_same(lab, *, until=140, every=4, offset=5, new=False, first=False, behind=False, grown=True):
@@ -2068,6 +2086,22 @@ def cli011_fires__another_group_of_the_same_id_reads_the_partition(lab):
     (found,) = lab.findings("CLI011")
     words = {word["name"]: word["value"] for word in found["words"]}
     assert (words["group"], words["does"]) == ("g", "holds")
+
+
+def alone_beside_a_group(lab, offset):
+    """Its leader alone has what is behind offset 19, and the group has committed that far."""
+    lists_songs(lab, 180)
+    leader_alone(lab, until=180)
+    member(lab, (("songs", (0,)),), until=180)
+    commits(lab, range(2, offset + 1), range(2, offset + 1))
+
+
+def cli011_fires__behind_what_too_few_replicas_confirm(lab):
+    alone_beside_a_group(lab, 13)
+
+
+def cli011_near_miss__has_all_that_replicas_confirm(lab):
+    alone_beside_a_group(lab, 19)
 
 
 def cli011_near_miss(lab):
