@@ -6,7 +6,7 @@ was asked on one without rows stays with its connection, and counts for its clie
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -23,7 +23,9 @@ MOST = 4
 MOST_FRAMES = 64
 """A connection with more frames than that pays for its rows itself."""
 MOST_WAYS = 64
-"""From one host to one address, whose refused connections are one: what is down is known by them."""
+"""From one host to one address, whose refused connections are one: what is down is known by them. So many of a call,
+those with most.
+"""
 OTHERS = Peer("others", NO_PORT)
 REFUSING = Peer("others that refuse", NO_PORT)
 Kind = tuple[str, Peer, Peer, int, bool]
@@ -88,18 +90,26 @@ class UnansweredConnections:
 def kinds_of(connections: Sequence[Connection], over: list[int]) -> dict[Kind, list[int]]:
     """Their numbers by what they are one as."""
     found: dict[Kind, list[int]] = {}
-    ways: set[tuple[Peer, Peer]] = set()
+    ways = ways_of(connections[number] for number in over)
     for number in over:
         one = connections[number]
         way, when = (OTHERS, OTHERS), (0, False)
-        if is_refused(one):
-            way, when = (Peer(one.client.host, NO_PORT), one.server), (one.started_ns // SLOT_NS, one.from_start)
-            if way not in ways and len(ways) >= MOST_WAYS:
-                way, when = (OTHERS, REFUSING), (0, False)
-            else:
-                ways.add(way)
+        if is_refused(one) and way_of(one) in ways:
+            way, when = way_of(one), (one.started_ns // SLOT_NS, one.from_start)
+        elif is_refused(one):
+            way = OTHERS, REFUSING
         found.setdefault((one.protocol, *way, *when), []).append(number)
     return found
+
+
+def ways_of(over: Iterable[Connection]) -> set[tuple[Peer, Peer]]:
+    """Those on which most was refused: a port scan has one connection on each of its own."""
+    counts = Counter(way_of(one) for one in over if is_refused(one))
+    return {*sorted(counts, key=lambda way: (-counts[way], way))[:MOST_WAYS]}
+
+
+def way_of(one: Connection) -> tuple[Peer, Peer]:
+    return Peer(one.client.host, NO_PORT), one.server
 
 
 def together(some: list[Connection], client: Peer, server: Peer) -> Connection:

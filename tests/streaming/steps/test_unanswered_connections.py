@@ -170,6 +170,18 @@ def test_the_judge_counts_every_refused_connection(calls):
     assert all(run.first_ns // SLOT_NS == run.last_ns // SLOT_NS for run in runs)
 
 
+def test_a_port_scan_hides_no_broker_that_is_down():
+    """Each of its ways is refused once, and all before the broker is asked."""
+    refused = {"over": True, "closed_by": "server-rst", "payload_bytes": 0, "requests": 0}
+    some = [replace(one, **refused) for one in same_class(MOST + 20)]
+    bound = UnansweredConnections()
+    bound.bounded(call(some[:MOST]))
+    scan = [replace(some[0], server=Peer("10.0.0.8", port)) for port in range(2_000, 12_000)]
+    claims = stated_by(bound.bounded(call(scan + some[MOST:])), Settings()).claims
+    counts = {one.key: one.count for one in claims if one.kind == "turned_away"}
+    assert counts["10.0.0.1", "10.0.0.9:9092"] == 20
+
+
 def test_one_that_had_a_message_to_report_keeps_its_rows():
     some = same_class(MOST + 1)
     bound = UnansweredConnections()
