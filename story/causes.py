@@ -107,13 +107,13 @@ def missed_recreation(finding: Finding) -> frozenset[Any]:
 
 
 def by_proxy(finding: Finding) -> frozenset[Any]:
-    """The hosts of a proxy that gives an ID of its own, and where clients fetch."""
+    """Where a proxy is that gives an ID of its own, by address if brokers share its host; and where clients fetch."""
     if finding.code == "TID007":
-        return frozenset(str(finding.words.get("proxy", "")).split(" and ")) - {""}
+        return frozenset(str(finding.words.get("at", "")).split(" and ")) - {""}
     ends = [
         Conversation.of(side.connection).server for side in finding.sides if side.api in FETCHES and side.connection
     ]
-    return frozenset(end.host for end in ends)
+    return frozenset(where for end in ends for where in (end.host, str(end)))
 
 
 def pair(finding: Finding) -> frozenset[Any]:

@@ -7,7 +7,7 @@ check fires.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import combinations, pairwise, product
+from itertools import chain, combinations, pairwise, product
 from typing import Any, NamedTuple
 
 from wirecheck.judge.check_context import CheckContext
@@ -33,9 +33,10 @@ from wirecheck.judge.checks.statements import has_ids, in_turns, names_others, o
 from wirecheck.judge.claims.claim import ZERO, Claim, Key, Subject
 from wirecheck.judge.claims.extract.log_entries import SOURCE
 from wirecheck.judge.claims.kinds import FORWARDED
-from wirecheck.judge.claims.outcomes import SUCCESS
+from wirecheck.judge.claims.outcomes import OTHERS, SUCCESS
 from wirecheck.judge.results.finding import Evidence, Side, Time, first_of, last_of
 from wirecheck.judge.results.topic_rows import integers
+from wirecheck.judge.streaks import together
 from wirecheck.judge.topic_history import (
     CONTROL,
     REPORTS,
@@ -52,6 +53,7 @@ from wirecheck.judge.topology.endpoint_history import host_of
 
 DELETE, DELETE_TOPICS = "delete", "DeleteTopics"
 NO_ID = frozenset({None, ZERO})
+LEADER_NOT_AVAILABLE = 5
 RENUMBERED = "its partitions continue with their leader epochs under another ID"
 LOST = "the controller names it without an ID"
 
@@ -67,7 +69,10 @@ def topic_recreated(subject: Subject, group: Group, context: CheckContext) -> It
             ended = clock(reason[0].sighting.ts_ns) if reason else ""
             words = {"old": old.topic_id, "topic_id": new.topic_id, "time": clock(new.born_ns), "ended": ended}
             words |= {"how": f" (deleted at {ended})" if ended else "", **requesters(topic, old, new)}
-            words |= {"ids": f": its ID changed from {old.topic_id} to {new.topic_id}", "fewer": fewer(old, new)}
+            words |= {
+                "ids": f": its ID changed from {old.topic_id} to {new.topic_id}",
+                "fewer": fewer(topic, old, new, context),
+            }
             sides, since = (last_before(old, new), *changed), min(side.sighting.ts_ns for side in changed)
             columns = of_topic(topic, old, new)
             yield Evidence((topic.name, new.topic_id), sides, first_ns=since, words=words, **columns)
@@ -76,9 +81,13 @@ def topic_recreated(subject: Subject, group: Group, context: CheckContext) -> It
         yield from recreated_without_ids(topic)
 
 
-def fewer(old: History, new: History) -> str:
-    """How many partitions a topic has since, if not all of before: who reads or writes one of the others ends there."""
-    if not new.listed or not old.listed - new.listed:
+def fewer(topic: Topic, old: History, new: History, context: CheckContext) -> str:
+    """How many partitions a topic has since, if not all of before: who reads or writes one of the others ends there.
+    One that has no leader is there, and no answer gives its state.
+    """
+    waits = (c for c in context.claims("leaderless", topic.group, "name", topic.name) if c["topic_id"] != old.topic_id)
+    without_leader = together(waits).parts({LEADER_NOT_AVAILABLE})
+    if not new.listed or OTHERS in without_leader or not old.listed - new.listed - without_leader:
         return ""
     return f" with {len(new.listed):,} of {len(old.listed):,} partitions"
 
@@ -683,16 +692,19 @@ def answered_as_before(topic: Topic, answers: list[Claim], context: CheckContext
 
 def kept_by_proxies(topic: Topic, answers: list[Claim], context: CheckContext) -> Iterator[Evidence]:
     """Proxies that go on giving the ID of before, which what they forward to gave, too, until it gave another one: so
-    they do not number topics anew. They may be a cluster of their own.
+    they do not number topics anew. They may be a cluster of their own. One that gives both in turn keeps none: it
+    forwards to a broker that does.
     """
     ends = {one.endpoint: {end for _, end in one.reached} for one in context.forwarding.forwarders}
     fronts = [claim for claim in answers if claim["endpoint"] in ends]
     every = context.believed(("name", topic.name), "binding") if fronts else ()
     found: dict[tuple[str, str], tuple[list[Claim], list[Claim]]] = {}
     for claim in fronts:
+        given = {c["topic_id"] for c in fronts if c["endpoint"] == claim["endpoint"] and c.first < claim.last}
         behind = [c for c in every if c["source"] == "metadata" and c["endpoint"] in ends[claim["endpoint"]]]
         former = [c.last.ts_ns for c in behind if c["topic_id"] == claim["topic_id"]]
         since = [c for c in behind if former and c["topic_id"] not in NO_ID and c.first.ts_ns > max(former)]
+        since = [] if any(c["topic_id"] in given for c in since) else since
         if since and goes_on(claim, min(c.first.ts_ns for c in since), context.settings.broker_grace_ns):
             newest = max(since, key=lambda c: c.first)["topic_id"]
             stale, fresh = found.setdefault((claim["topic_id"], newest), ([], []))
@@ -703,7 +715,11 @@ def kept_by_proxies(topic: Topic, answers: list[Claim], context: CheckContext) -
         words |= settled(between[0], (c for c in answers if c["topic_id"] == other))
         apart = disagreement(topic, between, words, context)
         hosts = sorted({host_of(claim["endpoint"]) for claim in between[0]})
-        yield replace(apart, brokers=(), words={**apart.words, **keeps(hosts)})
+        theirs = sorted(end for end in ends if host_of(end) in hosts)
+        shared = any(host_of(end) in hosts for end in chain.from_iterable(ends.values()))
+        yield replace(
+            apart, brokers=(), words={**apart.words, **keeps(hosts), "at": " and ".join(theirs if shared else hosts)}
+        )
 
 
 def keeps(hosts: list[str]) -> dict[str, str]:

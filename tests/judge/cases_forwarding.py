@@ -92,12 +92,12 @@ def clu003_near_miss__a_proxy_of_both_legs(lab):
     lab.until = SECONDS + 20
 
 
-def keeps_the_old_id(lab, *, directly=(), until=100):
+def keeps_the_old_id(lab, *, directly=(), until=100, front=PROXY, target=B1, host="10.0.8.{}"):
     """A proxy that goes on giving the ID of before; what it forwards to gives the new one, as that broker does to who
     asks it `directly`, at another listener.
     """
-    through(lab)
-    asked = [(PROXY, ID_1, PROXY), (B1, ID_2, B1), *((end, ID_2, end) for end in directly)]
+    through(lab, front=front, target=target, host=host)
+    asked = [(front, ID_1, front), (target, ID_2, target), *((end, ID_2, end) for end in directly)]
     for server, _, listed_at in asked:
         lab.metadata(0, [("orders", ID_1, 0, 4)], server=server, brokers={listed_at: 1})
     lab.deleted(30, "orders", ID_1)
@@ -117,6 +117,32 @@ def tid007_fires__a_proxy_keeps_the_old_id(lab):
 
 def tid007_near_miss__a_proxy_learns_the_new_id_soon(lab):
     keeps_the_old_id(lab, until=60)
+
+
+def in_turns(lab):
+    """What a balancer of several brokers gives while one of them, which was not captured, keeps the old ID."""
+    through(lab)
+    for server, listed_at in ((PROXY, PROXY), (B1, B1)):
+        lab.metadata(0, [("orders", ID_1, 0, 4)], server=server, brokers={listed_at: 1})
+    lab.deleted(30, "orders", ID_1)
+    for number, at in enumerate(range(40, 100, 2)):
+        lab.metadata(at, [("orders", ID_2 if number % 3 else ID_1)], server=PROXY, brokers={PROXY: 1})
+        lab.metadata(at + 0.1, [("orders", ID_2)], server=B1, brokers={B1: 1})
+    lab.until = 120
+
+
+def tid007_fires__a_balancer_gives_the_old_id_in_turn(lab):
+    """A restart of it helps no client."""
+    in_turns(lab)
+    (found,) = lab.findings("TID007")
+    assert "proxy" not in found["summary"]
+
+
+def tid007_fires__a_proxy_on_the_host_of_its_broker(lab):
+    """Who fetches at the broker itself did not get the ID from it."""
+    keeps_the_old_id(lab, front=FRONT, target=ONE, host="127.0.0.1")
+    (found,) = lab.findings("TID007")
+    assert {"name": "at", "value": FRONT} in found["words"]
 
 
 def clu003_near_miss__a_proxy_that_keeps_an_old_id_beside_another_listener(lab):

@@ -40,6 +40,16 @@ def tid001_fires__with_more_partitions(lab):
     assert "partitions" not in found["summary"]
 
 
+def tid001_fires__with_a_partition_that_has_no_leader(lab):
+    """Its only replica is on a broker that is gone: it is there, and needs none more."""
+    lab.metadata(0, [("orders", ID_1)], partitions=3)
+    lab.deleted(25, "orders", ID_1)
+    for at in (30, 50, 70):
+        lab.metadata(at, [("orders", ID_2)], partitions=3, leaderless=(2,))
+    (found,) = lab.findings("TID001")
+    assert "partitions" not in found["summary"]
+
+
 def tid001_near_miss(lab):
     """A validate-only creation answers an id that never exists."""
     lab.metadata(0, [("orders", ID_1)])

@@ -256,6 +256,7 @@ class Lab:
         leader=1,
         replicas=(1, 2, 3),
         partitions=1,
+        leaderless=(),
     ):
         """topics: (name, id or None, error, leader epoch)."""
         rows = []
@@ -267,7 +268,10 @@ class Lab:
             if not error:
                 state = {"leaderId": leader, "leaderEpoch": epoch}
                 state |= {"replicaNodes": [*replicas], "isrNodes": [*replicas]}
-                row["partitions"] = [{"partitionIndex": number, **state} for number in range(partitions)]
+                row["partitions"] = [
+                    {"partitionIndex": number, **state, "errorCode": 5 * (number in leaderless)}
+                    for number in range(partitions)
+                ]
             rows.append(row)
         nodes = [{"nodeId": n, "host": b.split(":")[0], "port": int(b.split(":")[1])} for b, n in brokers.items()]
         answer = {"brokers": nodes, "clusterId": cluster_id, "topics": rows}

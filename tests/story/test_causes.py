@@ -290,3 +290,11 @@ def test_whatever_is_found_causes_and_consequences_fit_each_other_and_make_no_ci
             assert possible != name
     random.Random(seed).shuffle(rows)
     assert linked(rows) == links
+
+
+@pytest.mark.parametrize(("at", "surely"), [("10.0.0.1", True), ("10.0.0.1:9092", True), ("10.0.0.1:19092", False)])
+def test_who_fetches_at_a_broker_did_not_get_an_old_id_from_a_proxy_on_its_host(at, surely):
+    kept = found("TID007", topic="t", topic_ids=sorted((OLD, NEW)), words={"at": at})
+    links = linked([kept, {**STUCK, "sides": [side("Fetch", 13)]}])
+    assert bool(links["TID007"].consequences) is surely
+    assert links["FET001"].possible_causes == (() if surely else ("TID007",))
