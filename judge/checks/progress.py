@@ -908,6 +908,8 @@ class Restart(NamedTuple):
     offset: int
     """The first that a member asks for."""
     lost_ns: int
+    read: int
+    """How far its members may have read before."""
     claims: list[Claim]
 
 
@@ -925,17 +927,31 @@ def restarts(log: Log, partition: int, every: list[Reader]) -> Iterator[Restart]
                  for offset in first_after(one, partition, lost_ns, log)]  # fmt: skip
         if began and all(log.whole(who, lost_ns) for _, who, _ in began):
             offset, who, found = min(began, key=lambda one: one[0])
-            yield Restart(who, claim["group"], before[-1], offset, lost_ns, [*found, claim])
+            read = max(had_read(one, lost_ns) for one in every if one.who in members)
+            yield Restart(who, claim["group"], before[-1], offset, lost_ns, read, [*found, claim])
+
+
+def had_read(one: Reader, lost_ns: int) -> int:
+    """How far a reader may have come before its group lost its offset. In the slot of the loss that is not known of one
+    that reads on: as far as it ever came in a slot.
+    """
+    if one.last[0] < lost_ns:
+        return greatest(one.times)
+    before = sorted((slot, offset) for slot, offset in one.times if slot < lost_ns // SLOT_NS)
+    if not before or before[-1][0] + 1 < lost_ns // SLOT_NS:
+        return greatest(before)
+    return greatest(before) + max((late - soon for (_, soon), (_, late) in pairwise(before)), default=0)
 
 
 def of_lost_offset(log: Log, partition: int, every: list[Reader]) -> Iterator[tuple[Who, Skip]]:
     """Members of a group whose committed offset is gone, and that begin behind it."""
     for one in restarts(log, partition, every):
-        if one.offset > one.before:
+        begin = max(one.before, one.read)
+        if one.offset > begin:
             why = f"the committed offset of group {one.reads} was gone"
-            how = {"expired": "gone", "group": one.reads, "offset": one.before}
+            how = {"expired": "gone", "group": one.reads, "offset": begin}
             again = max((each.last[1] for each in every if each.who == one.who), default=one.offset) - one.offset
-            yield one.who, Skip(one.before, one.offset, one.lost_ns, why, how, again, one.claims)
+            yield one.who, Skip(begin, one.offset, one.lost_ns, why, how, again, one.claims)
 
 
 def first_after(one: Reader, partition: int, ts_ns: int, log: Log) -> Iterator[int]:

@@ -404,6 +404,44 @@ def grp010_fires__an_offset_that_expired(lab):
     fetches(lab, follows(303, 340))
 
 
+def loses_offsets(lab, *, read, begins):
+    """Its group commits 29 in time, and the topic with the offsets of all groups is deleted; the member asks for `read`
+    last of all.
+    """
+    listed(lab, 0, ID_1)
+    process(lab, 1, 1, until=35)
+    fetches(lab, follows(2, read + 1))
+    commits(lab, [20, 29], [20, 29])
+    lab.deleted(read + 2, "__consumer_offsets")
+    process(lab, read + 3, 2, until=80)
+    fetches_offset(lab, read + 4, -1)
+    lists_offset(lab, read + 4.5, begins, -1)
+    fetches(lab, [(at, begins + at - read - 5, begins + at - read - 5) for at in range(read + 5, 80)])
+
+
+def grp010_fires__behind_what_was_read_and_not_committed(lab):
+    """What the member before it may have read of the 10 seconds of the loss, at its pace, is not counted."""
+    loses_offsets(lab, read=45, begins=120)
+    (found,) = lab.findings("GRP010")
+    assert found["count"] == 120 - 49
+
+
+def grp010_near_miss__read_and_not_committed(lab):
+    """The member before it had read on after its last commit, up to where this one begins."""
+    loses_offsets(lab, read=45, begins=45)
+
+
+def grp010_cannot_know__it_reads_on_in_the_same_seconds(lab):
+    """Its own reads of the slot of the loss are before and after it."""
+    listed(lab, 0, ID_1)
+    process(lab, 1, 1, until=80)
+    talk = fetches(lab, follows(2, 44))
+    commits(lab, [20, 29], [20, 29])
+    fetches_offset(lab, 44.2, -1)
+    lists_offset(lab, 44.5, 46, -1)
+    fetches(lab, [(at, at + 1, at + 1) for at in range(45, 80)], talk=talk)
+
+
 def grp010_fires__the_new_log_grows_to_its_offset(lab):
     """kafka-go looks for both ends, and goes on at its old offset: that it asked for the end is no choice."""
     recreated(lab)
