@@ -22,7 +22,7 @@ from wirecheck.story import harm, outcomes
 from wirecheck.story.card_context import CardContext
 from wirecheck.story.causes import requesters
 from wirecheck.story.entries import BLAMED, origin
-from wirecheck.story.just_before import just_before, missing, rejected_creation
+from wirecheck.story.just_before import OF_COORDINATORS, just_before, missing, rejected_creation
 from wirecheck.story.seen import Client, Recreation
 from wirecheck.story.verdict import (
     Act,
@@ -740,11 +740,14 @@ PRONOUNS = {False: ("it", "does", "has", "its"), True: ("them", "do", "have", "t
 
 
 def recreations(facts: CardFacts, every: Sequence[Finding]) -> dict[str, str]:
-    """Of several recreations at once: the topics, those of hurt clients first, and from when to when."""
+    """Of several recreations at once: the topics, those of hurt clients first, then those with the state of all groups
+    and transactions; and from when to when.
+    """
     if len(topics := {one.topic for one in every}) == 1:
         return {"several": "", "between": ""}
     hurt = dict.fromkeys(one.topic for one in facts.harmed.clients if one.topic in topics)
-    names = [name or "" for name in dict.fromkeys([*hurt, *(one.topic for one in every)])]
+    others = sorted((one.topic for one in every), key=lambda topic: topic not in OF_COORDINATORS)
+    names = [name or "" for name in dict.fromkeys([*hurt, *others])]
     ended = [one.times.get("ended", one.first_ns) for one in every]
     times = [*ended, *(one.times.get("time", one.last_ns) for one in every)]
     first, last = (clock(time_ns, dated=facts.context.dated) for time_ns in (min(times), max(times)))

@@ -28,7 +28,7 @@ DENIED = {
     "DELEGATION_TOKEN_AUTHORIZATION_FAILED": "delegation token",
 }
 """The kind of resource that an error is about, as details of an ACL name it."""
-COORDINATOR = "COORDINATOR_NOT_AVAILABLE"
+COORDINATOR, MOVED = "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR"
 OF_COORDINATORS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 """What a coordinator writes to before it answers: that is what it lacks, and not the client's topic."""
 EVERY = "*"
@@ -71,7 +71,7 @@ def is_about(hurt: HurtClient, action: str, target: Row) -> bool:
         return hurt.error == HELD_UP and limits(target["object"], hurt.client_id)
     if action in OF_FEATURES:
         return "UNSUPPORTED" in hurt.error
-    about = OF_COORDINATORS if COORDINATOR in hurt.error else {hurt.topic}
+    about = OF_COORDINATORS if COORDINATOR in hurt.error or MOVED in hurt.error else {hurt.topic}
     return target["object_type"] == "topic" and target["object"] in about
 
 

@@ -927,6 +927,16 @@ def test_what_no_error_shows_is_looked_at_without_a_filter_of_errors():
     assert card.harm.sentence == "no client gets an error; consumers skip what is lost"
 
 
+def test_of_topics_that_are_recreated_together_the_offsets_of_all_groups_are_named_early():
+    names = ["a", "b", "c", "d", "__consumer_offsets"]
+    words = {"ended": NOON_NS, "time": NOON_NS + NS_PER_S}
+    rows = [
+        found("TID001", f"recreated-{name}", topic=name, topic_ids=[name, f"{name}-2"], words=words) for name in names
+    ]
+    (card,) = cards(rows, [])
+    assert card.cause.sentence.startswith("Topics __consumer_offsets, a, b and 2 others were deleted")
+
+
 def test_topics_that_are_recreated_together_are_all_named_and_their_readers_get_one_instruction():
     """Not the first one's name beside another one's client: each hurt client's topic comes first."""
     rows = []

@@ -104,6 +104,12 @@ def test_a_coordinator_that_is_not_available_lacks_its_own_topic():
     assert said(hurt(topic=None, error="TOPIC_ALREADY_EXISTS"), *changes) == ()
 
 
+def test_a_coordinator_that_is_another_one_may_have_lost_its_own_topic():
+    changes = change("DeleteTopics", "orders"), change("DeleteTopics", "__consumer_offsets")
+    one = hurt(api="OffsetCommit", error="NOT_COORDINATOR")
+    assert said(one, *changes) == ("DeleteTopics of topic __consumer_offsets by admin at 11:59:59",)
+
+
 def uncreated(one, tries):
     """As its card has it."""
     return rejected_creation(one, CardContext({}, NOON_NS, changes=tries).creations_of(missing(one), None))
