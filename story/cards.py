@@ -510,7 +510,9 @@ def requester(finding: Finding, action: str) -> Requester | None:
 
 
 def by_whom(finding: Finding) -> str:
-    """` by lab-admin (User:alice, 10.0.0.9)`; else `; app deleted it` and who recreated it, as far as known."""
+    """` by lab-admin (User:alice, 10.0.0.9)`; of a recreation by two clients, or of which only one is known, `; app
+    deleted it` and who recreated it.
+    """
     deleted, created = requester(finding, DELETED), requester(finding, CREATED)
     if deleted == created or (deleted and finding.code != RECREATED):
         return f" by {party(deleted)}" if deleted else ""

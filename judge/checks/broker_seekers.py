@@ -411,9 +411,9 @@ def seeks_all_the_time(mine: Collection[Claim]) -> bool:
         for slot, parts in claim.outcomes.of(SUCCESS).items() if claim["api"] == FIND_COORDINATOR else ():
             found.setdefault(slot, []).extend(parts.values())
     inner = [runs for _, runs in sorted(found.items())][1:-1]
-    without_pause = len(found) == max(found, default=0) - min(found, default=1) + 1
+    has_every_slot = len(found) == max(found, default=0) - min(found, default=1) + 1
     return (
-        without_pause
+        has_every_slot
         and len(inner) * SLOT_NS >= MINUTE_NS
         and all(max(run.last_ns for run in runs) - min(run.first_ns for run in runs) >= SLOT_NS // 2 for runs in inner)
     )

@@ -114,9 +114,9 @@ class Reader:
         return int(max(known)[1]) if known else None
 
 
-def by_slot(claims: Iterable[Claim], *, lowest: bool = False) -> Times:
-    """The greatest offset of each slot, or the lowest of requests that were not rejected."""
-    return extremes(claims)[lowest]
+def by_slot(claims: Iterable[Claim]) -> Times:
+    """The greatest offset of each slot."""
+    return extremes(claims)[0]
 
 
 def extremes(claims: Iterable[Claim]) -> tuple[Times, Times]:
@@ -937,7 +937,7 @@ def had_read(one: Reader, lost_ns: int) -> int:
     """
     if one.last[0] < lost_ns:
         return greatest(one.times)
-    before = sorted((slot, offset) for slot, offset in one.times if slot < lost_ns // SLOT_NS)
+    before = [(slot, offset) for slot, offset in one.times if slot < lost_ns // SLOT_NS]
     if not before or before[-1][0] + 1 < lost_ns // SLOT_NS:
         return greatest(before)
     return greatest(before) + max((late - soon for (_, soon), (_, late) in pairwise(before)), default=0)

@@ -103,8 +103,8 @@ def comes_back(one: Reader, partition: int, log: Log) -> Again | None:
     found = [slot for slot, value in asked if value == offset and slot > max(first - 1, more)]
     if len(found) < SLOTS:
         return None
-    came = {slot for claim in one.claims for slot in slots(claim.tally)}
-    found = [slot for slot in found if slot in came]
+    fed = {*one.fed}
+    found = [slot for slot in found if slot in fed]
     if len(found) < SLOTS or (found[-1] - found[0]) * SLOT_NS < LEAST_S * SECOND_NS:
         return None
     _, error = one.answer

@@ -692,7 +692,7 @@ def answered_as_before(topic: Topic, answers: list[Claim], context: CheckContext
 
 def kept_by_proxies(topic: Topic, answers: list[Claim], context: CheckContext) -> Iterator[Evidence]:
     """Proxies that go on giving the ID of before, which what they forward to gave, too, until it gave another one: so
-    they do not number topics anew. They may be a cluster of their own. One that gives both in turn keeps none: it
+    they give topics no IDs of their own. They may be a cluster of their own. One that gives both in turn keeps none: it
     forwards to a broker that does.
     """
     ends = {one.endpoint: {end for _, end in one.reached} for one in context.forwarding.forwarders}

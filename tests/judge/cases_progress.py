@@ -117,28 +117,27 @@ def grp009_near_miss(lab):
     crashes(lab, times, [at - 2 for at in times])
 
 
-def grp009_fires__the_same_member_joins_again(lab):
-    """A library that ends its session at an error, and keeps its member ID."""
+def ends_its_session(lab, *error):
+    """One member, twelve times; its fetch gets records, or an error."""
     commits(lab, [5, 10], [5, 10])
     lists_songs(lab, 90)
     grows(lab, 90)
     for at in range(20, 80, 5):
         process(lab, at, 1)
         fetches_offset(lab, at + 0.2, 10)
-        fetches(lab, [(at + 0.3, 10, at)])
+        fetches(lab, [(at + 0.3, 10, at, *error)])
+
+
+def grp009_fires__the_same_member_ends_its_session(lab):
+    """A library that ends its session at an error, and keeps its member ID."""
+    ends_its_session(lab)
     (found,) = lab.findings("GRP009")
     assert found["count"] == 12
 
 
 def grp009_fires__its_fetches_are_rejected(lab):
     """The records are in remote storage, which is gone; the library ends its session at the error."""
-    commits(lab, [5, 10], [5, 10])
-    lists_songs(lab, 90)
-    grows(lab, 90)
-    for at in range(20, 80, 5):
-        process(lab, at, 1)
-        fetches_offset(lab, at + 0.2, 10)
-        fetches(lab, [(at + 0.3, 10, at, -1)])
+    ends_its_session(lab, -1)
     (found,) = lab.findings("GRP009")
     assert found["summary"].endswith(": 12 times, as its fetches get UNKNOWN_SERVER_ERROR.")
 
