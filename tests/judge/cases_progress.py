@@ -128,7 +128,7 @@ def ends_its_session(lab, *error):
         fetches(lab, [(at + 0.3, 10, at, *error)])
 
 
-def grp009_fires__the_same_member_ends_its_session(lab):
+def grp009_fires__the_same_member_joins_again(lab):
     """A library that ends its session at an error, and keeps its member ID."""
     ends_its_session(lab)
     (found,) = lab.findings("GRP009")
