@@ -120,7 +120,7 @@ class Membership:
             known = {host_of(one[0]) for one in others if self.words[one].stated and self.agrees(one, core)}
             for one in others:
                 self.place(one, core, known)
-            self.take_apart(cluster_id, core, others)
+            self.take_apart(cluster_id, others)
             others = {one for one in others if self.stated[one] == cluster_id}
             core.add((one, self.words[one]) for one in others - self.outsiders - self.beside)
         self.index()
@@ -151,30 +151,28 @@ class Membership:
             found = {one for one in left if host_of(one[0]) in hosts}
         return core
 
-    def take_apart(self, cluster_id: str, core: Core, others: set[Node]) -> None:
-        """Nodes that list one another, and did so before the core did, are a cluster of their own, with what they name
-        and what reports their IDs: any number of servers can come later, state its ClusterId, and list one another.
+    def take_apart(self, cluster_id: str, others: set[Node]) -> None:
+        """Nodes outside the core that list one another are a cluster of their own, with what they name and what reports
+        their IDs. Any number of servers can state a ClusterId and list one another, also before its brokers are seen:
+        who has it in truth is not decided.
         """
         outside = sorted(self.outsiders & others)
-        earlier = self.core(outside) if outside else Core(set())
-        hosts = {host_of(endpoint) for endpoint, _ in earlier.members}
-        listed = {host for one in earlier.members for host in self.words[one].hosts - {host_of(one[0])}}
-        if len(hosts & listed) < LEAST_RIVALS or self.since_ns(earlier) >= self.since_ns(core):
+        rivals = self.core(outside) if outside else Core(set())
+        hosts = {host_of(endpoint) for endpoint, _ in rivals.members}
+        listed = {host for one in rivals.members for host in self.words[one].hosts - {host_of(one[0])}}
+        if len(hosts & listed) < LEAST_RIVALS:
             return
-        near = {*earlier.hosts}
-        left = {one: self.words[one] for one in others - earlier.members}
-        earlier.members |= {
+        near = {*rivals.hosts}
+        left = {one: self.words[one] for one in others - rivals.members}
+        rivals.members |= {
             one for one, words in left.items() if host_of(one[0]) in near or not near.isdisjoint(words.hosts)
         }
-        earlier.add(left.items())
-        self.outsiders -= earlier.members
-        self.beside -= earlier.members
-        key = f"{cluster_id}@{min(endpoint for endpoint, _ in earlier.members)}"
-        self.stated |= dict.fromkeys(earlier.members, key)
-        self.cores[key] = earlier
-
-    def since_ns(self, core: Core) -> int:
-        return min(self.words[one].first_ns for one in core.members)
+        rivals.add(left.items())
+        self.outsiders -= rivals.members
+        self.beside -= rivals.members
+        key = f"{cluster_id}@{min(endpoint for endpoint, _ in rivals.members)}"
+        self.stated |= dict.fromkeys(rivals.members, key)
+        self.cores[key] = rivals
 
     def agrees(self, one: Node, core: Core) -> bool:
         """Whether most of the topic IDs that it reports are the core's."""

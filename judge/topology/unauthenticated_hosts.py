@@ -121,7 +121,8 @@ class Servers:
 
     def members_of(self, endpoints: Iterable[str], at_host: Mapping[str, set[str]]) -> set[str]:
         """The addresses of members, as far as they are known: the servers that most others name are members, so are
-        those that listed one another first, and so is whom they name. `endpoints`: those that state their ClusterId;
+        those that listed one another first, those that list one another and are more than a pair, and whom they name:
+        two clusters with one ClusterId have members each. `endpoints`: those that state their ClusterId;
         `at_host`: all that state any, by their host.
         """
         lists: dict[str, set[str]] = defaultdict(set)
@@ -136,6 +137,8 @@ class Servers:
         found, members = {host for host in lists if by_others[host] == most}, set[str]()
         if named := since_ns.keys() & by_others:
             found.add(min(named, key=lambda host: (since_ns[host], host)))
+        to = {host: {*map(host_of, named)} - {host} for host, named in lists.items()}
+        found |= {host for host, named in to.items() if sum(host in to.get(other, ()) for other in named) >= PAIR}
         addresses = set().union(*(at_host[host] for host in found))
         while found:
             members |= found

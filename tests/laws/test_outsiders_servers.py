@@ -21,8 +21,7 @@ FAR_AHEAD = 1_000_000
 BROKERS = 3
 RECREATED = "tickets"
 """Its ID does not exist from the beginning."""
-NODES = (1, 2, 3, 4, 5, 6, 7)
-SOME, MANY = 4, len(NODES)
+SOME, MANY = 4, 7
 """More servers than list one another in a captured cluster."""
 
 
@@ -99,13 +98,14 @@ def test_a_server_that_no_member_names_makes_no_client_a_broker(capture, tmp_pat
     assert cards_of(found) == cards_of(before)
 
 
-@pytest.mark.parametrize("api", ["DescribeCluster", "Metadata"])
+@pytest.mark.parametrize(("api", "first"), [("DescribeCluster", 1), ("Metadata", 1), ("Metadata", 50)])
 @pytest.mark.parametrize("count", [SOME, MANY])
-def test_any_number_of_servers_that_come_later_and_list_one_another_hides_nothing(capture, api, count, tmp_path):  # noqa: F811
+@pytest.mark.parametrize("share", [0, 1 / 3])
+def test_any_number_of_servers_that_list_one_another_hides_nothing(capture, api, first, count, share, tmp_path):  # noqa: F811
     name, before = capture
     of = CLUSTERS[name]
     hosts = [f"{OUTSIDE}{40 + number}" for number in range(count)]
-    listed = [{"nodeId": n, "host": host, "port": PORT} for n, host in zip(NODES, hosts, strict=False)]
+    listed = [{"nodeId": first + n, "host": host, "port": PORT} for n, host in enumerate(hosts)]
     answers = {
         "Metadata": (12, {"topics": None}, metadata(of, listed, {})),
         "DescribeCluster": (1, {"endpointType": 1}, {
@@ -115,7 +115,7 @@ def test_any_number_of_servers_that_come_later_and_list_one_another_hides_nothin
     }  # fmt: skip
     clients = []
     for number in range(ASKED * count):
-        own = Client(of, (hosts[number % count], PORT), "app", number)
+        own = Client(of, (hosts[number % count], PORT), "app", number, share)
         own.ask(api, *answers[api], number // count)
         clients.append(own)
     found = after(name, clients, tmp_path)
@@ -128,7 +128,7 @@ def test_servers_without_a_cluster_id_that_have_the_numbers_of_all_brokers_chang
     name, before = capture
     of = CLUSTERS[name]
     numbers = [broker["nodeId"] for broker in brokers_of(of)]
-    hosts = [f"{OUTSIDE}{40 + number}" for number in range(len(NODES) + BROKERS)]
+    hosts = [f"{OUTSIDE}{40 + number}" for number in range(MANY + BROKERS)]
     listed = [
         {"nodeId": n, "host": host, "port": PORT} for n, host in zip([*numbers, *range(50, 57)], hosts, strict=True)
     ]
