@@ -64,6 +64,10 @@ OF_REQUESTS = frozenset({harm.NO_RESPONSE, harm.CLOSED, harm.CLOSED_WITHOUT_RESP
 """Errors that a request has as a whole; others are counted by partition."""
 REJECTED_NOW, REJECTED_BEFORE, WITHOUT = "are rejected", "were rejected", "get no response"
 NAMES_SHOWN = 3
+MOST_LISTED = 10_000
+"""Clients or partitions of one card, as many as one check has findings at most: all of them are counted. Names that
+traffic chose without end are not kept.
+"""
 NO_HARM = CardHarm("", (), (), (), (), 0)
 FRAMES_SHOWN = 4
 MOST_CARDS = 5
@@ -287,11 +291,11 @@ def harm_of(entry: Entry, harms: Sequence[harm.Attached], possibly: Sequence[str
     none = possible_sentence(possibly) or unhurt(entry, context)
     return CardHarm(
         sentence=harm_sentence(clients, partitions) or none,
-        clients=tuple(clients[: harm.MOST]),
-        briefly=tuple(briefly[: harm.MOST]),
-        partitions=tuple(partitions[: harm.MOST]),
-        possibly=tuple(possibly[: harm.MOST]),
-        others=sum(max(0, len(found) - harm.MOST) for found in (clients, briefly, partitions, possibly)),
+        clients=tuple(clients[:MOST_LISTED]),
+        briefly=tuple(briefly[:MOST_LISTED]),
+        partitions=tuple(partitions[:MOST_LISTED]),
+        possibly=tuple(possibly[:MOST_LISTED]),
+        others=sum(max(0, len(found) - MOST_LISTED) for found in (clients, briefly, partitions, possibly)),
     )
 
 
@@ -608,7 +612,7 @@ def impact(card: Card, clients: int) -> str:
         parts.append(f"{plural(sum(rest.values()), 'error')} of {and_list(sorted({api for api, _ in rest}))}")
     if of.clients:
         hit = len({one.client for one in of.clients})
-        least = " or more" if of.others and len(of.clients) == harm.MOST and hit < clients else ""
+        least = " or more" if of.others and len(of.clients) == MOST_LISTED and hit < clients else ""
         parts.append(f"{hit:,}{least} of {plural(max(clients, hit), 'client')}")
     elif not of.partitions:
         parts.append(of.sentence)

@@ -31,8 +31,8 @@ LATER_NS = 30 * NS_PER_S
 CLOCKS_NS = NS_PER_S
 """Agents' clocks differ less than this: harm that begins sooner than its cause by more does not follow from it."""
 MOST = 16
-"""So many clients are named in one card; the others are counted. So many findings of one check, equal in all that its
-rule compares, are looked at: the earliest, which more harm can follow from than from later ones.
+"""So many findings of one check, equal in all that its rule compares, are looked at: the earliest, which more harm can
+follow from than from later ones.
 """
 HURT = "hurt"
 CLOSED, UNSUPPORTED = "connection closed", "UNSUPPORTED_VERSION"
@@ -46,7 +46,6 @@ SILENT = frozenset(one.outcome for one in KINDS_OF_HARM.values() if not one.alwa
 """In place of an error: what no response shows."""
 LEADER_NOT_AVAILABLE, STORAGE_ERROR = "LEADER_NOT_AVAILABLE", "KAFKA_STORAGE_ERROR"
 UNKNOWN_PARTITION = "UNKNOWN_TOPIC_OR_PARTITION"
-UNKNOWN_ID = "UNKNOWN_TOPIC_ID"
 TIMED_OUT, NO_COORDINATOR = "REQUEST_TIMED_OUT", "COORDINATOR_NOT_AVAILABLE"
 TOO_FEW_REPLICAS = "NOT_ENOUGH_REPLICAS"
 NO_RESPONSE = "NO_RESPONSE"

@@ -305,12 +305,20 @@ def test_as_many_findings_and_harms_as_a_monitor_keeps_take_few_comparisons(ids,
     assert ids == 1 or len(asked) == 4_000
 
 
-def test_more_clients_than_fit_are_counted():
-    (card,) = cards([RECREATED], [refused(f"c{n:02}", count=99 - n) for n in range(harm.MOST + 4)])
-    assert named(card) == [f"c{n:02}" for n in range(harm.MOST)]
-    assert card.harm.others == 4
-    assert impact(card, 40).endswith(f"{harm.MOST} or more of 40 clients")
-    assert impact(card, harm.MOST).endswith(f" · {harm.MOST} of {harm.MOST} clients"), "there are no more"
+def test_all_hurt_clients_of_a_card_are_counted():
+    (card,) = cards([RECREATED], [refused(f"c{n:02}", count=99 - n) for n in range(40)])
+    assert named(card) == [f"c{n:02}" for n in range(40)]
+    assert card.harm.others == 0
+    assert impact(card, 50).startswith(f"{sum(99 - n for n in range(40)):,} ")
+    assert impact(card, 50).endswith(" · 40 of 50 clients")
+
+
+def test_more_clients_than_a_card_keeps_are_counted(monkeypatch):
+    monkeypatch.setattr("wirecheck.story.cards.MOST_LISTED", 3)
+    (card,) = cards([RECREATED], [refused(f"c{n}", count=99 - n) for n in range(5)])
+    assert (named(card), card.harm.others) == (["c0", "c1", "c2"], 2)
+    assert impact(card, 9).endswith(" · 3 or more of 9 clients")
+    assert impact(card, 3).endswith(" · 3 of 3 clients"), "there are no more"
 
 
 def test_what_is_sure_comes_before_what_may_be_and_that_is_called_so():
