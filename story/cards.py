@@ -484,9 +484,12 @@ def fate_of(one: Harm, still: Collection[tuple[str | None, str | None]]) -> str:
 
 
 def names_all(facts: CardFacts) -> bool:
-    """Whether the sentence of the cause is about all findings of the entry."""
-    code = facts.finding.code
-    if facts.finding.words.get("addresses"):
+    """Whether the sentence of the cause is about all findings of the entry: one for each client that it lists, too."""
+    code, entry = facts.finding.code, facts.entry
+    text = " ".join(one.text for one in check_of(code).sentences.get("cause", ()))
+    hurt = {one.client for one in still_hurt(facts)} if "{hurt}" in text else ()
+    named = entry.client_ids if "{clients}" in text else hurt
+    if facts.finding.words.get("addresses") or len(named) >= entry.count:
         return True
     return code == RECREATED or (code == RETURNED and facts.every_is_of_a_broker)
 

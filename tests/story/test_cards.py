@@ -831,6 +831,20 @@ def test_a_rollback_of_all_brokers_is_one_card_that_names_them():
     assert card.headline.endswith("(4 more like it)")
 
 
+def test_what_a_cause_lists_by_name_is_not_counted_again():
+    words = {"api": "Fetch", "errors": "TOPIC_AUTHORIZATION_FAILED"}
+    rows = [
+        found("CLI006", n, client_ids=[n], topic="t", kind="anomaly", words=words) for n in ("a", "b", "c", "d", "e")
+    ]
+    harms = [refused(n, topic="t", error="TOPIC_AUTHORIZATION_FAILED") for n in ("a", "b", "c", "d", "e")]
+    (card,) = cards(rows, harms)
+    assert " and 2 others with TOPIC_AUTHORIZATION_FAILED" in card.cause.sentence
+    assert "more like it" not in card.cause.sentence
+    twice = found("CLI006", "a of u", client_ids=["a"], topic="u", kind="anomaly", words=words)
+    (card,) = cards([*rows, twice], harms)
+    assert "(5 more like it)" in card.cause.sentence
+
+
 def test_only_writes_that_time_out_follow_from_writes_that_time_out():
     late = found("CTL015", topic="t", client_ids=["writer"], brokers=[1])
     timed_out = refused("writer", "Produce", errors=["REQUEST_TIMED_OUT"])
