@@ -7,7 +7,7 @@ from wirecheck.judge.claims.claim import Claim, Sighting
 from wirecheck.judge.claims.extract import error_answers, uses
 from wirecheck.judge.claims.outcomes import SLOT_NS, SUCCESS, WAITED, Run, single
 from wirecheck.judge.results import client_rows
-from wirecheck.judge.results.client_rows import HURT, MOST, OUTCOMES_BY_ID
+from wirecheck.judge.results.client_rows import HURT, OUTCOMES_BY_ID
 
 UNKNOWN_TOPIC_ID, NOT_LEADER, OFFSET_METADATA_TOO_LARGE = 100, 6, 12
 
@@ -185,18 +185,27 @@ def test_a_follower_is_no_client():
     assert levels(lab) == []
 
 
-def test_of_many_clients_the_worst_stay_and_the_others_are_counted():
-    lab = Lab()
-    lab.metadata(1, [("orders", ID_1)])
-    for number in range(MOST + 7):
-        times = [2 + n * 4 + number / 100 for n in range(12 + (number == 20))]
-        lab.fetches(times, ID_1, UNKNOWN_TOPIC_ID, client_id=f"reader-{number:03}", server=B2)
-    rows = harms(lab)
+def test_each_of_many_clients_has_a_row():
+    assert len(harms(many_rejected(70))) == 70
+
+
+def test_of_more_clients_than_the_bound_the_worst_stay_and_the_others_are_counted(monkeypatch):
+    monkeypatch.setattr("wirecheck.judge.results.client_rows.MOST", 32)
+    rows = harms(many_rejected(32 + 7))
     rest = [row for row in rows if row.get("others")]
     named = [row["client_id"] for row in rows if not row.get("others")]
-    assert len(named) == MOST
+    assert len(named) == 32
     assert "reader-020" in named
     assert [row["others"] for row in rest] == [7]
+
+
+def many_rejected(count):
+    lab = Lab()
+    lab.metadata(1, [("orders", ID_1)])
+    for number in range(count):
+        times = [2 + n * 4 + number / 100 for n in range(12 + (number == 20))]
+        lab.fetches(times, ID_1, UNKNOWN_TOPIC_ID, client_id=f"reader-{number:03}", server=B2)
+    return lab
 
 
 def blocked(lab):
