@@ -11,7 +11,7 @@ from typing import Any
 from wirecheck.decode.peer import ends_of
 from wirecheck.story.just_before import WITHIN_NS, Creation, creations_in, time_of
 from wirecheck.story.reading_options import dialects_read, reading_options
-from wirecheck.story.seen import Cluster, Recreation
+from wirecheck.story.seen import Activity, Cluster, Recreation
 from wirecheck.story.verdict import Finding
 
 FILE = "FILE"
@@ -39,6 +39,8 @@ class CardContext:
     recreations: Sequence[Recreation] = ()
     """What clients did with topics that were created again."""
     clusters: Sequence[Cluster] = ()
+    activities: Sequence[Activity] = ()
+    """What came of the requests of each client and API."""
 
     @cached_property
     def servers(self) -> Mapping[str, str]:
@@ -71,6 +73,14 @@ class CardContext:
     def may_be_to(self, cluster: str | None, connection: str) -> bool:
         """Whether a connection leads to this cluster, or to a server whose cluster is not known."""
         return cluster is None or self.servers.get(ends_of(connection)[1], cluster) == cluster
+
+    @cached_property
+    def in_vain(self) -> Counter[tuple[str | None, str | None, str]]:
+        """By client ID, address and API how many requests came to nothing."""
+        found: Counter[tuple[str | None, str | None, str]] = Counter()
+        for one in self.activities:
+            found[one.client_id, one.address, one.api] += one.rejected + one.given_up + one.closed
+        return found
 
     @cached_property
     def codes(self) -> Mapping[str, int]:

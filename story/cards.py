@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, cast, get_args
 
 from wirecheck.client_ids import broker_of, is_internal
@@ -38,6 +39,7 @@ from wirecheck.story.verdict import (
     Harm,
     HurtClient,
     HurtPartitions,
+    HurtRequests,
     Lack,
     Requester,
 )
@@ -62,13 +64,15 @@ CANNOT = {
 """What a client does not get to that is refused before its work begins."""
 OF_REQUESTS = frozenset({harm.NO_RESPONSE, harm.CLOSED, harm.CLOSED_WITHOUT_RESPONSE, harm.UNSUPPORTED})
 """Errors that a request has as a whole; others are counted by partition."""
+OF_HOSTS = frozenset({harm.NOT_KAFKA, harm.UNREACHABLE})
+"""What stands in place of an error where a host answered none of its clients."""
 REJECTED_NOW, REJECTED_BEFORE, WITHOUT = "are rejected", "were rejected", "get no response"
 NAMES_SHOWN = 3
 MOST_LISTED = 10_000
 """Clients or partitions of one card, as many as one check has findings at most: all of them are counted. Names that
 traffic chose without end are not kept.
 """
-NO_HARM = CardHarm("", (), (), (), (), 0)
+NO_HARM = CardHarm("", (), (), (), (), (), 0)
 FRAMES_SHOWN = 4
 MOST_CARDS = 5
 """So many causes are read at once."""
@@ -290,13 +294,31 @@ def harm_of(entry: Entry, harms: Sequence[harm.Attached], possibly: Sequence[str
     partitions = partitions_of(entry, context)
     none = possible_sentence(possibly) or unhurt(entry, context)
     return CardHarm(
-        sentence=harm_sentence(clients, partitions) or none,
+        sentence=harm_sentence(clients, partitions, context) or none,
         clients=tuple(clients[:MOST_LISTED]),
+        requests=tuple(requests_of(clients, context)),
         briefly=tuple(briefly[:MOST_LISTED]),
         partitions=tuple(partitions[:MOST_LISTED]),
         possibly=tuple(possibly[:MOST_LISTED]),
         others=sum(max(0, len(found) - MOST_LISTED) for found in (clients, briefly, partitions, possibly)),
     )
+
+
+def requests_of(clients: Iterable[HurtClient], context: CardContext) -> Iterator[HurtRequests]:
+    """What came of all their requests. One request may name several topics, and counts in the row of each: it is not
+    rejected more often than its requests came to nothing. What a host refuses counts in the rows of all its clients.
+    """
+    of_kind: dict[tuple[str, str], dict[tuple[str | None, str | None], list[int]]] = {}
+    for one in clients:
+        of_kind.setdefault((one.api, one.error), {}).setdefault(one.client, []).append(one.count)
+    for (api, error), of_client in of_kind.items():
+        sums = [
+            sum(counts)
+            if len(counts) == 1 or error in harm.WITHOUT_CODE
+            else max(*counts, min(sum(counts), context.in_vain[*client, api] or sum(counts)))
+            for client, counts in of_client.items()
+        ]
+        yield HurtRequests(api, error, max(sums) if error in OF_HOSTS else sum(sums))
 
 
 def unhurt(entry: Entry, context: CardContext) -> str:
@@ -329,14 +351,24 @@ def possible_sentence(names: Sequence[str], fate: str = REJECTED_NOW) -> str:
     return f"this may be why requests of {listed(list(map(who, names)))} {fate}" if names else ""
 
 
-def harm_sentence(clients: Sequence[HurtClient], partitions: Sequence[HurtPartitions]) -> str:
+def harm_sentence(clients: Sequence[HurtClient], partitions: Sequence[HurtPartitions], context: CardContext) -> str:
     """The worst in words, the other clients by name, as far as they fit into a sentence; empty if nothing is hurt."""
     if not clients:
         return partition_sentence(partitions) if partitions else ""
     worst = clients[0]
     others = list(dict.fromkeys(who(*one.client) for one in clients if one.client != worst.client))
     more = f"; also hurt: {listed(others)}" if others else ""
-    return f"{who(*worst.client)} {does_not(worst)}{more}"
+    return f"{who(*worst.client)} {does_not(of_its_topics(worst, clients, context))}{more}"
+
+
+def of_its_topics(worst: HurtClient, clients: Iterable[HurtClient], context: CardContext) -> HurtClient:
+    """With all topics of which the client is refused the same, in the topic's place."""
+    if worst.topic is None or worst.error in harm.WITHOUT_CODE:
+        return worst
+    kind = attrgetter("client", "api", "error", "ongoing", "is_partial")
+    alike = [one for one in clients if one.topic is not None and kind(one) == kind(worst)]
+    (counted,) = requests_of(alike, context)
+    return replace(worst, topic=listed(list(dict.fromkeys(one.topic or "" for one in alike))), count=counted.count)
 
 
 def still_hurt(facts: CardFacts) -> Sequence[HurtClient]:
@@ -601,11 +633,7 @@ def state(card: Card, *, dated: bool = False) -> str:
 def impact(card: Card, clients: int) -> str:
     """How many requests of how many clients; who was affected briefly."""
     of, parts = card.harm, list[str]()
-    counts: dict[tuple[str, str], int] = {}
-    for one in of.clients:
-        known = counts.get((one.api, one.error), 0)
-        same = one.error in {harm.NOT_KAFKA, harm.UNREACHABLE}  # of a host: each of its clients has them all
-        counts[one.api, one.error] = max(known, one.count) if same else known + one.count
+    counts = {(one.api, one.error): one.count for one in of.requests}
     work = {key: count for key, count in counts.items() if key[0] in NOUNS}
     rest = {key: count for key, count in counts.items() if key not in work}
     shown = work if work and len(rest) > 1 else counts

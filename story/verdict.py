@@ -242,6 +242,18 @@ class HurtPartitions:
 
 
 @dataclass(frozen=True, slots=True)
+class HurtRequests:
+    """What came of requests of all hurt clients of a card."""
+
+    api: str
+    """API of the requests."""
+    error: str
+    """As in the rows of the clients."""
+    count: int
+    """Responses with these errors, or requests without one, each counted once, however many topics it names."""
+
+
+@dataclass(frozen=True, slots=True)
 class CardHarm:
     """Who and what is hurt."""
 
@@ -249,6 +261,8 @@ class CardHarm:
     """The worst of it in words, or that no client is affected."""
     clients: tuple[HurtClient, ...]
     """The worst first."""
+    requests: tuple[HurtRequests, ...]
+    """Of these clients."""
     briefly: tuple[HurtClient, ...]
     """Clients that were refused for a moment, as by any change of a leader."""
     partitions: tuple[HurtPartitions, ...]

@@ -167,6 +167,7 @@ class Result:
             recreations=found.recreations,
             changes=self.rows["changes"],
             clusters=found.clusters,
+            activities=found.activities,
         )
         listed = entries(findings, every, dated=context.dated)
         return replace(found, entries=tuple(with_cards(listed, found.harms, context)))

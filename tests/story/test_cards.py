@@ -25,7 +25,7 @@ from tests.judge.cases_topic_ids import (
 from tests.judge.cases_wire import wir003_fires__a_client, wir003_fires__a_server, wir003_fires__what_a_broker_closes_on
 from tests.judge.lab import B1, Lab
 from tests.story.test_causes import NEW, OLD, RECREATED, STUCK, found, side
-from tests.story.values import NOON_NS, card_entry, entry, finding, findings, hurt
+from tests.story.values import NOON_NS, activity, card_entry, entry, finding, findings, hurt
 from tests.story.values import card as made_card
 from tests.story.values import harm as harm_of
 from wirecheck import cli
@@ -319,6 +319,18 @@ def test_more_clients_than_a_card_keeps_are_counted(monkeypatch):
     assert (named(card), card.harm.others) == (["c0", "c1", "c2"], 2)
     assert impact(card, 9).endswith(" · 3 or more of 9 clients")
     assert impact(card, 3).endswith(" · 3 of 3 clients"), "there are no more"
+
+
+def test_a_request_that_names_several_topics_is_counted_once():
+    """A client asks for four topics at once, and is rejected 5 times about each."""
+    me = {"client_id": "reader", "address": "10.0.0.7"}
+    harms = [refused(topic=topic, topic_id=None, errors=["TOPIC_AUTHORIZATION_FAILED"]) for topic in "tuvw"]
+    found_of = [found("CLI006", topic, topic=topic, client_ids=["reader"], kind="anomaly") for topic in "tuvw"]
+    (card,) = cards(found_of, harms, activities=[activity("Fetch", "reads", 2, 7, **me)])
+    assert card.headline == "reader (10.0.0.7) has read nothing from t, u, v and 1 other for 48 s"
+    assert impact(card, 1) == "7 fetches rejected (TOPIC_AUTHORIZATION_FAILED) · 1 of 1 client"
+    (card,) = cards(found_of, harms, activities=[activity("Fetch", "reads", 2, 40, **me)])
+    assert impact(card, 1).startswith("20 fetches rejected"), "each topic may be at a broker of its own"
 
 
 def test_what_is_sure_comes_before_what_may_be_and_that_is_called_so():

@@ -6,7 +6,7 @@ import pytest
 
 from tests.dashboards.results import RESULT
 from tests.story.test_causes import found, side
-from tests.story.values import finding, harm
+from tests.story.values import activity, finding, harm
 from wirecheck.story.marks import STATES, marks_of, with_states
 from wirecheck.story.seen import Activity, ClientState, Coverage
 
@@ -186,14 +186,6 @@ def test_a_client_that_finds_no_coordinator_is_hurt_as_its_ledger_says():
     for state in ("in part", "stalled"):
         (one,) = with_states((app,), (replace(finds, state=state),), [refused], ())
         assert one.work.state == state
-
-
-def activity(api, step, granted, rejected):
-    return Activity(
-        cluster="C", client_id="app-0", address="127.0.0.1", api=api, step=step, state="working", since_ns=None,
-        until_ns=None, requests=granted + rejected, granted=granted, late=0, unasked=0, rejected=rejected, closed=0,
-        given_up=0, in_flight=0, unknown=0, errors=(), first_ns=7, last_ns=9,
-    )  # fmt: skip
 
 
 def test_a_client_whose_only_login_was_rejected_does_not_work():

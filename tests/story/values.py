@@ -6,7 +6,7 @@ from wirecheck.document import of_row
 from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.judge.results.finding import Time
 from wirecheck.story import causes
-from wirecheck.story.seen import Client
+from wirecheck.story.seen import Activity, Client
 from wirecheck.story.verdict import (
     Card,
     CardAction,
@@ -65,6 +65,16 @@ def client(**more):
     return Client(**{**plain, "first_ns": NOON_NS, "last_ns": NOON_NS, **more})
 
 
+def activity(api, step, granted, rejected, **more):
+    """Of one client's requests."""
+    who = {"cluster": "C", "client_id": "app-0", "address": "127.0.0.1"}
+    return Activity(
+        **{**who, **more}, api=api, step=step, state="working", since_ns=None,
+        until_ns=None, requests=granted + rejected, granted=granted, late=0, unasked=0, rejected=rejected, closed=0,
+        given_up=0, in_flight=0, unknown=0, errors=(), first_ns=7, last_ns=9,
+    )  # fmt: skip
+
+
 def hurt(client_id="teller", count=10, **more):
     """A client that is refused since noon."""
     about = {"topic": "orders", "partitions": (), "api": "Produce", "error": "TOPIC_AUTHORIZATION_FAILED"}
@@ -74,7 +84,7 @@ def hurt(client_id="teller", count=10, **more):
 
 
 def card(*clients, headline="Topic t was recreated", **harm):
-    none = {"briefly": (), "partitions": (), "possibly": (), "others": 0}
+    none = {"requests": (), "briefly": (), "partitions": (), "possibly": (), "others": 0}
     of = CardHarm(sentence="", clients=clients, **{**none, **harm})
     return Card(headline, of, CardCause(headline, NOON_NS, None), CardAction("", ()), CardEvidence((), ""))
 
