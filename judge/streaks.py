@@ -119,6 +119,36 @@ def refused_in_part(outcomes: Outcomes, bad: Collection[int], settings: Settings
     return longest_of(replace(one, ended=one.last_ns < last_ns) for one in long)
 
 
+def refused_partition(refused: Outcomes, requests: Outcomes, settings: Settings, step: str) -> Streak | None:
+    """The longest time in which a good part of a client's requests was rejected for one of its partitions, whatever the
+    same responses grant for others. `refused`: errors by partition; `requests`: those of the same API and server.
+    """
+    if SUCCESS not in requests:
+        return None  # all of them are rejected
+    found = list[Streak]()
+    asked: dict[int, list[Run]] = {}
+    for outcome in requests.codes():
+        for slot, parts in requests.of(outcome).items():
+            asked.setdefault(slot, []).extend(parts.values())
+    last_ns = max((run.last_ns for runs in asked.values() for run in runs), default=0)
+    for part in partitions(refused, refused.errors()):
+        of_part, failed = Outcomes(), Counter[int]()
+        for error in refused.errors():
+            for slot, parts in refused.of(error).items():
+                if part in parts:
+                    of_part.add(error, slot, OTHERS, parts[part])
+                    failed[slot] += parts[part].count
+        if failed.total() < settings.stuck_answers:
+            continue
+        for slot, runs in asked.items():
+            if (granted := sum(run.count for run in runs) - failed[slot]) > 0:
+                first_ns, until_ns = min(run.first_ns for run in runs), max(run.last_ns for run in runs)
+                of_part.add(SUCCESS, slot, OTHERS, Run(granted, first_ns, until_ns))
+        if streak := refused_in_part(of_part, of_part.errors(), settings, step):
+            found.append(replace(streak, ended=streak.last_ns + ASKS_AGAIN_NS < last_ns))
+    return longest_of(found)
+
+
 def windows(errors: dict[int, list[Streak]], good: dict[int, Streak], slots: int) -> Iterator[tuple[int, int, int]]:
     """From the first error to the last each slot where the window of so many slots up to it changes, with the errors
     and the successes in it. A day has 8,640 slots, however few of them have an answer.

@@ -52,6 +52,7 @@ from wirecheck.judge.streaks import (
     longest_of,
     partitions,
     refused_in_part,
+    refused_partition,
     responses,
     served_elsewhere,
     streaks,
@@ -561,6 +562,9 @@ def refusals(one: Refused, topic: RefusedTopic, group: Group, context: CheckCont
     answers = ((claim, with_unseen(claim, group, context)) for claim in known)
     every = ((claim, perhaps is claim, worst(perhaps, context)) for claim, perhaps in answers)
     found = [(pair[0], pair[1] if whole else as_known(pair[1], claim), claim) for claim, whole, pair in every if pair]
+    hurt_at = {claim["endpoint"] for of, _, claim in found if of == HURT}
+    apart = ((claim, of_one_partition(claim, one.who, group, context)) for claim in one.refusals)
+    found += [(HURT, streak, claim) for claim, streak in apart if streak and claim["endpoint"] not in hurt_at]
     level = HURT if any(of == HURT for of, *_ in found) else BRIEFLY
     settled_ns = last_accepted_ns(of_topic) - ASKS_AGAIN_NS
     where = {
@@ -582,6 +586,14 @@ def refusals(one: Refused, topic: RefusedTopic, group: Group, context: CheckCont
     return Harm(
         one.who, topic, one.refusals, level, of_level, sorted(numbers), errors, count, blocked, succeeded=one.of_topic
     )
+
+
+def of_one_partition(claim: Claim, who: Who, group: Group, context: CheckContext) -> Streak | None:
+    """What one partition is refused while the same responses grant others."""
+    client_id, host, api = who
+    every = context.by("api endpoint", "activity", group, "client", client_id or "", host)
+    requests = together(every.get((api, claim["endpoint"]), ()))
+    return refused_partition(claim.outcomes, requests, context.settings, STEP_OF.get(api, ""))
 
 
 def served_by_others(claim: Claim, of_topic: Iterable[Claim]) -> Claim:

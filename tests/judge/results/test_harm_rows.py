@@ -1,5 +1,7 @@
 """Whose requests are refused: from answers alone, ended by a success, and never a follower's."""
 
+import pytest
+
 from tests.judge.lab import B1, B2, B3, CLUSTER, ID_1, ID_2, ID_3, Lab, lacks, ns
 from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT
 from wirecheck.judge.checks.shapes import gathered
@@ -83,6 +85,54 @@ def test_one_that_never_got_anything_is_hurt_by_few_errors():
     lab.fetches([2], ID_1, client_id="reader")
     lab.fetches([20, 40, 60, 80, 90], ID_1, UNKNOWN_TOPIC_ID, client_id="reader", talk=lab.talk(B1, "reader"))
     assert levels(lab) == [("reader", "briefly", 5, False), ("visitor", HURT, 5, False)]
+
+
+def writes_many(lab, times, failed, *, partitions=20, by_id=True, error=19, talk=None):
+    """Each request has all partitions; where `failed` is true of its time the last one is rejected."""
+    talk = talk or lab.talk(B1, "writer")
+    name, version = ({"topicId": ID_1}, 13) if by_id else ({"name": "orders"}, 9)
+    for at in times:
+        codes = [0] * (partitions - 1) + [error if failed(at) else 0]
+        rows = [{"index": number, "errorCode": code, "baseOffset": 1} for number, code in enumerate(codes)]
+        asked = {"acks": -1, "timeoutMs": 1, "topicData": [{**name, "partitionData": []}]}
+        talk.ask(at, "Produce", version, asked, {"responses": [{**name, "partitionResponses": rows}]})
+        lab.until = max(lab.until, at)
+    return talk
+
+
+@pytest.mark.parametrize("by_id", [True, False])
+@pytest.mark.parametrize("partitions", [2, 20, 200])
+def test_a_partition_that_is_rejected_in_each_request_hurts_whatever_the_same_responses_grant(by_id, partitions):
+    lab = Lab()
+    lab.metadata(1, [("orders", ID_1)], partitions=partitions)
+    writes_many(lab, range(2, 82, 2), lambda at: True, by_id=by_id, partitions=partitions)
+    (row,) = harms(lab)
+    assert (row["level"], row["topic"], row["errors"]) == (HURT, "orders", ["NOT_ENOUGH_REPLICAS"])
+    assert (row["partitions"], row["count"], row["recovered"]) == ([partitions - 1], 40, False)
+
+
+@pytest.mark.parametrize("by_id", [True, False])
+@pytest.mark.parametrize(
+    ("name", "failed"),
+    [
+        ("a leader that moves", lambda at: 20 <= at < 40),
+        ("one request in 20", lambda at: at % 40 == 2),
+        ("few", lambda at: at in {20, 30, 40, 50}),
+    ],
+)
+def test_a_partition_that_is_rejected_seldom_or_for_a_moment_hurts_no_writer(name, failed, by_id):
+    lab = Lab()
+    lab.metadata(1, [("orders", ID_1)], partitions=20)
+    writes_many(lab, range(2, 202, 2), failed, by_id=by_id, error=NOT_LEADER)
+    assert [row for row in harms(lab) if row["level"] == HURT] == [], name
+
+
+def test_a_partition_that_is_written_again_recovered():
+    lab = Lab()
+    lab.metadata(1, [("orders", ID_1)], partitions=20)
+    writes_many(lab, range(2, 202, 2), lambda at: 20 <= at < 90)
+    (row,) = harms(lab)
+    assert (row["level"], row["recovered"]) == (HURT, True)
 
 
 def test_by_name_each_partition_counts_by_itself():
