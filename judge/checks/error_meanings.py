@@ -3,6 +3,7 @@
 Rule: one sentence says what it means, and one or two what to do. Which errors reject nothing is `not_rejections.tsv`.
 """
 
+import shlex
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -37,6 +38,12 @@ def error_causes() -> Mapping[str, tuple[str, ...]]:
     """By name the three usual causes of the errors that are seen most, the most usual first."""
     lines = Path(__file__).with_name("error_causes.tsv").read_text("ascii").splitlines()[1:]
     return {name: tuple(causes) for name, *causes in (line.split("\t") for line in lines)}
+
+
+def denial_action(error: str, api: str, topic: str | None = None) -> str:
+    """What gives a client a right that it does not have; empty for an error that denies none."""
+    meaning = meaning_of(error, api) if error.endswith("AUTHORIZATION_FAILED") else None
+    return meaning.action.replace("TOPIC", shlex.quote(topic or "TOPIC")) if meaning else ""
 
 
 def meaning_of(error: str, api: str) -> ErrorMeaning | None:

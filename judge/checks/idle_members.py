@@ -17,6 +17,7 @@ from wirecheck.decode.api_names import key_of
 from wirecheck.decode.releases import removed_in_4
 from wirecheck.decode.request_waits import MILLISECOND_NS
 from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks.error_meanings import denial_action
 from wirecheck.judge.checks.fetching import partition_states
 from wirecheck.judge.checks.lone_readers import longest_pause
 from wirecheck.judge.checks.progress import Log, by_slot, log_of, of_group
@@ -28,6 +29,7 @@ from wirecheck.judge.claims.extract.group_members import BY_ID, SHARE
 from wirecheck.judge.claims.members import hashed, named, of_partition
 from wirecheck.judge.claims.outcomes import OTHERS, SLOT_NS, SUCCESS
 from wirecheck.judge.claims.reduce import Column
+from wirecheck.judge.claims.response_outcomes import outcome_name
 from wirecheck.judge.results.finding import Evidence
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import name_of, topic_of
@@ -84,6 +86,8 @@ def assigned_but_not_fetching(subject: Subject, group: Group, context: CheckCont
         words["why"] = "paused, or stuck"
         if errors:
             rejected = " and ".join(map(error_name, errors))
+            if denied := denial_action(outcome_name(errors[0]), "Fetch", topic):
+                words["denied"] = denied
             words |= {"hurt_host": subject[1], "rejected": rejected, "why": f"its last fetch was rejected: {rejected}"}
         if OUT_OF_RANGE in errors:
             words["gone"] = "yes"

@@ -17,12 +17,14 @@ from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks import unserved
 from wirecheck.judge.checks.broker_seekers import is_producer
 from wirecheck.judge.checks.connection_ends import connections_that_are_over, hash_of, lives_on
+from wirecheck.judge.checks.error_meanings import denial_action
 from wirecheck.judge.checks.failed_tasks import TASK
 from wirecheck.judge.checks.lone_readers import RHYTHM, longest_pause
 from wirecheck.judge.checks.shapes import brokers_of, clock, resting_on, seen_everywhere, seen_whole
 from wirecheck.judge.checks.unserved import GREETED, NOT_THERE
 from wirecheck.judge.claims.claim import Claim, Subject, error_name
 from wirecheck.judge.claims.outcomes import OPEN, OTHERS, SLOT_NS, SUCCESS, Outcomes, Part
+from wirecheck.judge.claims.response_outcomes import outcome_name
 from wirecheck.judge.not_rejections import EVERY, not_rejection
 from wirecheck.judge.results.finding import Evidence
 from wirecheck.judge.streaks import streaks, together
@@ -90,6 +92,8 @@ def ends_at_an_error(subject: Subject, group: Group, context: CheckContext) -> I
         _, client_id, host = subject
         claims, api = [end.claim], end.claim["api"]
         words = {"client": client_id or "a client without an ID", "api": api, "error": error_name(end.code)}
+        if denied := denial_action(outcome_name(end.code), api):
+            words["denied"] = denied
         words["since"] = clock(end.ts_ns)
         about = {"client_ids": (end.claim["client_id"],), "brokers": brokers_of(claims, context)}
         yield resting_on(claims, client_id, host, api, first_ns=end.ts_ns, **about, words=words)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from wirecheck.client_ids import is_internal
 from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks.error_meanings import denial_action
 from wirecheck.judge.checks.log_ends import NEVER, Unconfirmed, fall_of, of_id, unconfirmed
 from wirecheck.judge.checks.shapes import (
     brokers_of,
@@ -344,6 +345,8 @@ def begins_again_at_one_offset(subject: Subject, group: Group, context: CheckCon
             if loop.offset in by_second(missed).values():
                 words["gone"] = "yes"
             elif error := rejected_last((client_id, host), partition, since_ns, log):
+                if denial_action(error, "Fetch"):
+                    continue  # CLI006
                 words |= {"error": error, "why": f"as its fetches get {error}"}
             yield resting_on(
                 found,

@@ -142,6 +142,11 @@ def grp009_fires__its_fetches_are_rejected(lab):
     assert found["summary"].endswith(": 12 times, as its fetches get UNKNOWN_SERVER_ERROR.")
 
 
+def grp009_near_miss__its_fetches_are_denied(lab):
+    """A right that was taken: its library ends the session at each denial, and no log of a broker has more."""
+    ends_its_session(lab, 29)
+
+
 def grp009_fires__a_fetch_is_rejected_after_the_records_came(lab):
     """A record at which the application fails; at the end its leader moves."""
     commits(lab, [5, 10], [5, 10])
