@@ -31,12 +31,12 @@ from wirecheck.judge.checks.shapes import (
 )
 from wirecheck.judge.claims.claim import Claim, Subject, error_name
 from wirecheck.judge.claims.extract.wire_format import ANSWERED, ON_OTHERS, REFUSED
-from wirecheck.judge.claims.outcomes import SUCCESS, WAITED
+from wirecheck.judge.claims.outcomes import SLOT_NS, SUCCESS, WAITED
 from wirecheck.judge.claims.reduce import moment
 from wirecheck.judge.ledger.connection_sums import summed
 from wirecheck.judge.ledger.failures import Failure
 from wirecheck.judge.results.finding import Evidence, Side
-from wirecheck.judge.streaks import longest_wait
+from wirecheck.judge.streaks import Streak, longest_wait
 from wirecheck.judge.topology.clusters import Group
 from wirecheck.judge.topology.endpoint_history import host_of
 
@@ -169,9 +169,18 @@ def requests_overdue(subject: Subject, group: Group, context: CheckContext) -> I
     }
     if not any(one.peak.get("answers") for one in servers_at(endpoint, group, context)):
         words["never"] = "yes"
+    elif all(takes_no_connection(claim, wait, subject, group, context) for claim, wait in found):
+        words["full"] = "yes"
     count = sum(wait.count for _, wait in found)
     clients = clients_of(claims)
     yield Evidence((endpoint,), sides, client_ids=clients, brokers=(broker,), count=count, words=words)
+
+
+def takes_no_connection(claim: Claim, wait: Streak, subject: Subject, group: Group, context: CheckContext) -> bool:
+    """Whether a connection's first request waited while the server answered others all the time."""
+    slots = range(wait.first_ns // SLOT_NS + 1, wait.last_ns // SLOT_NS)
+    answered = {slot for one in context.claims("answered", group, *subject) for slot in one.outcomes.of(SUCCESS)}
+    return claim["api"] == "ApiVersions" and len(slots) > 0 and answered.issuperset(slots)
 
 
 def servers_at(endpoint: str, group: Group, context: CheckContext) -> list[Claim]:

@@ -307,6 +307,36 @@ def wir007_fires__one_wait(lab):
     given_up(lab, "Fetch", 12, times=(10,), maxWaitMs=500)
 
 
+def takes_no_connection(lab):
+    (found,) = lab.findings("WIR007")
+    return "full" in {word["name"] for word in found["words"]}
+
+
+def serves_others(lab, times):
+    talk = lab.talk(client_id="connected before")
+    for at in times:
+        talk.ask(at, "Metadata", 12, {"topics": None}, {"clusterId": None})
+
+
+def wir007_fires__the_listener_has_all_its_connections(lab):
+    """max.connections: the kernel accepts it, and no broker reads from it."""
+    given_up(lab, "ApiVersions", 3, times=(10, 45, 80))
+    serves_others(lab, range(1, 115, 4))
+    assert takes_no_connection(lab)
+
+
+def wir007_fires__requests_on_connections_that_work(lab):
+    given_up(lab, "Metadata", 12, times=(10, 45, 80), topics=None)
+    serves_others(lab, range(1, 115, 4))
+    assert not takes_no_connection(lab)
+
+
+def wir007_fires__who_was_connected_gets_nothing_either(lab):
+    given_up(lab, "ApiVersions", 3, times=(10, 45, 80))
+    serves_others(lab, (1, 4, 112))
+    assert not takes_no_connection(lab)
+
+
 def wir007_near_miss__a_quota(lab):
     """The server has said for how long it will read nothing more from the connection."""
     given_up(lab, "Metadata", 12, quota_ms=60_000)
