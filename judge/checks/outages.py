@@ -111,6 +111,18 @@ def without_topic(answers: Iterable[Claim], served: Collection[Run], named_ns: C
     return longest_outage(together(answers).runs({UNKNOWN_TOPIC_OR_PARTITION}), named_ns, served)
 
 
+def without_used_topic(
+    answers: Iterable[Claim], served: Collection[Run], unasked: Collection[Run], named_ns: Collection[int]
+) -> Streak | None:
+    """The same of a client that used the topic. `unasked`: its last writes with acks=0, where nothing else shows that:
+    who writes on so is not stuck.
+    """
+    used = served or unasked
+    longest = without_topic(answers, used, named_ns) if used else None
+    writes_on = longest is not None and any(run.last_ns > longest.first_ns for run in unasked)
+    return None if writes_on else longest
+
+
 REFUSED_AGAIN_NS = 40 * SECOND_NS
 """A client that is refused connects again within this time: kafka-python waits up to 30 s and a fifth."""
 
@@ -140,6 +152,18 @@ def users_by_id(name: str, group: Group, context: CheckContext) -> dict[tuple[st
         if claim["api"] in WRITES_AND_READS:
             found.setdefault((claim["client_id"], claim["host"]), []).append(claim)
     return found
+
+
+def writes_unasked(
+    who: tuple[str | None, str], name: str, bound: Iterable[Claim], group: Group, context: CheckContext
+) -> list[Run]:
+    """When a client wrote to a topic last with acks=0, by its name and by each of its IDs."""
+    places = [
+        ("name", name),
+        *(("id", topic_id) for topic_id in sorted({claim["topic_id"] for claim in bound} - {None, ZERO})),
+    ]
+    mine = (one for place in places for one in context.by("client_id host", "written", group, *place).get(who, ()))
+    return [Run(1, one.peak["unasked"], one.peak["unasked"]) for one in mine if "unasked" in one.peak]
 
 
 def writes_time_out(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -372,10 +396,12 @@ def missing_topic_in_use(subject: Subject, group: Group, context: CheckContext) 
         by_name = context.claims("named_answer", group, "client", who[0] or "", who[1])
         uses = [claim for claim in by_name if claim["name"] == name and claim["api"] in WRITES_AND_READS]
         served = [run for claim in (*uses, *users.get(who, ())) for run in claim.outcomes.runs({SUCCESS})]
-        longest = without_topic(answers, served, named_ns) if served and not is_internal(who[0]) else None
+        unasked = [] if served else writes_unasked(who, name, bound, group, context)
+        longest = None if is_internal(who[0]) else without_used_topic(answers, served, unasked, named_ns)
         if longest is not None and is_unavailable(longest, context.settings):
             stuck[who] = longest
-            was_there |= any(ts_ns < longest.first_ns for ts_ns in (*named_ns, *(run.first_ns for run in served)))
+            used_ns = (run.first_ns for run in (*served, *unasked))
+            was_there |= any(ts_ns < longest.first_ns for ts_ns in (*named_ns, *used_ns))
     if stuck:
         mine = [claim for claim in claims if (claim["client_id"], claim["host"]) in stuck]
         found = missing(name, mine, [*stuck.values()], bound, was_there=was_there)

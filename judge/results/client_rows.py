@@ -30,8 +30,9 @@ from wirecheck.judge.checks.outages import (
     waits_for_a_leader,
     without_coordinator,
     without_leader,
-    without_topic,
+    without_used_topic,
     works,
+    writes_unasked,
 )
 from wirecheck.judge.checks.shapes import gathered, known_addresses, with_former, with_unseen
 from wirecheck.judge.checks.versions import version_rejected
@@ -436,8 +437,10 @@ def harms_without_topic(subject: Subject, group: Group, context: CheckContext) -
         tables = [by_client(by_name), *uses_of_topic(topic, group, context)]
         uses = [claim for api in WRITES_AND_READS for claim in of_client((*client, api), tables)]
         served = [run for claim in uses for run in claim.outcomes.runs({SUCCESS})]
-        named_ns = [claim.first.ts_ns for claim in context.claims("binding", group, "name", name)]
-        longest = without_topic(claims, served, named_ns) if served and not is_internal(client[0]) else None
+        bound = context.claims("binding", group, "name", name)
+        unasked = [] if served else writes_unasked(client, name, bound, group, context)
+        named_ns = [claim.first.ts_ns for claim in bound]
+        longest = None if is_internal(client[0]) else without_used_topic(claims, served, unasked, named_ns)
         if longest is not None and is_unavailable(longest, context.settings):
             later_ns = max([*named_ns, *(run.last_ns for run in served)])
             longest = replace(longest, ended=later_ns > longest.last_ns)

@@ -184,7 +184,7 @@ HARMS = ResultTable(
         " client:unknown_topic client:denied_topic client:entry server:address link:answered"
         " link:missing id:binding id:use id:partition name:binding name:unnumbered link:closed_after"
         " client:closed_on client:request_version client:software client:version_error server:advertised"
-        " server:accepts link:unanswered link:midway",
+        " server:accepts link:unanswered link:midway name:written id:written",
     },
     order_by=("first_seen", "client_id", "topic", "api"),
     news=itemgetter("level", "topic", "errors", "brokers", "first_seen", "recovered"),

@@ -184,12 +184,11 @@ def written(log: Log, ended_ns: int) -> Iterator[Now]:
         if is_internal(client_id or "") or not any(is_before(claim, log, ended_ns) for claim in mine):
             continue
         of_it = [claim for claim in mine if claim["topic_id"] in {*BY_NAME, log.topic_id}]
-        granted_ns, by_name = max(
-            ((one.peak.get("granted", 0), one["topic_id"] in BY_NAME) for one in of_it), default=NEVER
-        )
+        granted_ns, by_name = max(((wrote_last_ns(one), one["topic_id"] in BY_NAME) for one in of_it), default=NEVER)
         rejected_ns, error = max(tuple(claim.peak.get("rejected", (0, 0))) for claim in mine)
         goes_on = granted_ns > log.born_ns
-        is_rejected = rejected_ns > max(granted_ns, ended_ns)
+        in_vain_ns = max((one.peak.get("unasked", 0) for one in mine if is_former(one, log)), default=0)
+        is_rejected = rejected_ns > max(granted_ns, ended_ns) or in_vain_ns > max(granted_ns, log.born_ns)
         first_ns, last_ns = span(mine)
         silent = not goes_on and not is_rejected and is_silent((client_id, host), max(last_ns, log.born_ns), log)
         state = REJECTED if is_rejected else GOES_ON if goes_on else NOTHING if silent else NOT_KNOWN
@@ -197,8 +196,14 @@ def written(log: Log, ended_ns: int) -> Iterator[Now]:
             "writes_by": ("name" if by_name else "ID") if state == GOES_ON else None,
             "transaction": transaction((client_id, host), mine, log, ended_ns),
         }
-        errors = [named(error)] if is_rejected else []
+        errors = [named(error)] if is_rejected and error else []
         yield Now(client_id, host, "writes", state, errors, first_ns, last_ns, only)
+
+
+def wrote_last_ns(claim: Claim) -> int:
+    """Granted, or with acks=0."""
+    last: int = max(claim.peak.get("granted", 0), claim.peak.get("unasked", 0))
+    return last
 
 
 def is_silent(who: Who, last_ns: int, log: Log) -> bool:

@@ -18,6 +18,7 @@ from tests.judge.lab import (
     lacks,
     ns,
 )
+from wirecheck.decode.connection.exchanges import NO_RESPONSE_DUE
 
 
 def two_epochs(lab, error, at=20, **late):
@@ -957,6 +958,13 @@ def tid019_asks(lab, times, *, used=True, by_name=False, client_id="writer"):
         lab.metadata(at, [("orders", None, 3)], talk=talks[number % 2])
 
 
+def unasked(talk, at, *, by_name, name="orders"):
+    """A write with acks=0."""
+    topic = {"name": name} if by_name else {"topicId": ID_1}
+    rows = [{**topic, "partitionData": [{"index": 0}]}]
+    talk.ask(at, "Produce", 9 if by_name else 13, {"acks": 0, "topicData": rows}, outcome=NO_RESPONSE_DUE)
+
+
 @disagrees_at(2)
 def tid019_fires(lab):
     tid019_asks(lab, range(2, 60, 3))
@@ -964,6 +972,18 @@ def tid019_fires(lab):
 
 def tid019_fires__by_name(lab):
     tid019_asks(lab, range(2, 60, 3), by_name=True)
+
+
+def tid019_fires__wrote_with_acks_0(lab):
+    unasked(lab.talk(B1, "writer"), 1, by_name=True)
+    tid019_asks(lab, range(2, 60, 3), used=False)
+    (harm,) = lab.judge()["harms"].values()
+    assert (harm["client_id"], harm["level"]) == ("writer", "hurt")
+
+
+def tid019_fires__wrote_with_acks_0_by_id(lab):
+    unasked(lab.talk(B1, "writer"), 1, by_name=False)
+    tid019_asks(lab, range(2, 60, 3), used=False)
 
 
 def tid019_fires__an_admin_deleted_it(lab):
@@ -1016,6 +1036,23 @@ def tid019_near_miss__twice(lab):
 def tid019_near_miss__was_never_used(lab):
     """A consumer waits for a topic that others will create."""
     tid019_asks(lab, range(2, 60, 3), used=False)
+
+
+def tid019_near_miss__wrote_another_topic_with_acks_0(lab):
+    unasked(lab.talk(B1, "writer"), 1, by_name=True, name="solo")
+    tid019_asks(lab, range(2, 60, 3), used=False)
+
+
+def tid019_near_miss__another_client_wrote_it_with_acks_0(lab):
+    unasked(lab.talk(B1, "other"), 1, by_name=True)
+    tid019_asks(lab, range(2, 60, 3), used=False)
+
+
+def tid019_near_miss__writes_on_with_acks_0(lab):
+    """One broker does not know it; the others take the writes."""
+    tid019_asks(lab, range(2, 60, 3), used=False)
+    for at in range(3, 60, 4):
+        unasked(lab.talk(B3, "writer"), at, by_name=True)
 
 
 def tid019_near_miss__one_broker_does_not_know_it(lab):

@@ -1,5 +1,6 @@
 """Claims about volumes: how many bytes of records a server took in and gave out, by topic, and how many bytes of
-requests and responses a client exchanged with it; and when the writes of a client to a topic were granted last.
+requests and responses a client exchanged with it; and when the writes of a client to a topic were granted last, or
+were sent last with acks=0.
 
 Rule: of topics counts what clients write and read: no fetch of a replica, and no write whose response has an error.
 Records count as they are on the wire: compressed batches with their headers. Messages count without their 4-byte sizes
@@ -27,6 +28,7 @@ def claims(batch: Batch) -> Iterator[Rows]:
     yield batch.states("exchanged", "@who", requests, sums=sums)
     if written := batch.lines("Produce", "request", "topic_data.partition_data"):
         yield carried(written, "name", "written_bytes", ~refused(written))
+        yield from unasked(written)
     if answers := batch.lines("Produce", "response", "responses.partition_responses"):
         yield from granted(answers)
     for api, partitions, name in batch.each("response", READ):
@@ -34,6 +36,15 @@ def claims(batch: Batch) -> Iterator[Rows]:
         if api == "Fetch":
             to_client = to_clients(partitions)
         yield carried(partitions, name, "read_bytes", to_client)
+
+
+def unasked(requests: Lines) -> Iterator[Rows]:
+    """When a client wrote to a topic last without asking for a response."""
+    without = requests["/acks"] == 0
+    if without.any():
+        named = requests.column("name").only(requests.present("name"))
+        key = ["@who", named, "topic_id" if requests.has("topic_id") else "-"]
+        yield requests.states("written", key, without, peak={"unasked": requests.ts_ns})
 
 
 def carried(partitions: Lines, name: str, counter: str, where: Bools) -> Rows:

@@ -18,6 +18,7 @@ from tests.judge.cases_progress import (
 )
 from tests.judge.lab import ID_1, ID_2, Lab
 from tests.judge.results.test_harm_rows import produces
+from wirecheck.decode.connection.exchanges import NO_RESPONSE_DUE
 from wirecheck.document import of_row
 from wirecheck.story.seen import RecreatedPartition, Recreation
 
@@ -223,6 +224,35 @@ def writes(lab, times, topic_id, error=0, *, transactional_id=None, client_id="w
         row = {"index": 0, "errorCode": error, "baseOffset": 1, "logAppendTimeMs": -1}
         talk.ask(at, "Produce", 13, asked, {"responses": [{"topicId": topic_id, "partitionResponses": [row]}]})
         lab.until = max(lab.until, at)
+
+
+def unasked(lab, times, topic_id, *, name=None):
+    """With acks=0, by ID or by name."""
+    of = {"topicId": topic_id} if name is None else {"name": name}
+    talk = lab.talk(client_id="writer")
+    for at in times:
+        asked = {"acks": 0, "timeoutMs": 1, "topicData": [{**of, "partitionData": [{"index": 0, "records": None}]}]}
+        talk.ask(at, "Produce", 13 if name is None else 9, asked, outcome=NO_RESPONSE_DUE)
+        lab.until = max(lab.until, at)
+
+
+def test_a_writer_with_acks_0_by_the_former_id_writes_in_vain():
+    """Its application gets no error: franz-go goes on so."""
+    lab = Lab()
+    recreated(lab)
+    unasked(lab, range(1, 90, 4), ID_1)
+    (row,) = rows(lab)
+    assert (row["state"], row["errors"]) == ("rejected since", [])
+
+
+@pytest.mark.parametrize(("topic_id", "name", "by"), [(ID_2, None, "ID"), (ID_1, "songs", "name")])
+def test_a_writer_with_acks_0_goes_on(topic_id, name, by):
+    lab = Lab()
+    recreated(lab)
+    unasked(lab, range(1, 30, 4), ID_1, name=name)
+    unasked(lab, range(45, 90, 4), topic_id, name=name)
+    (row,) = rows(lab)
+    assert (row["state"], row["writes_by"]) == ("goes on", by)
 
 
 def ends(lab, times, *, committed=True, transactional_id="t", client_id="writer"):
