@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from wirecheck.judge.checks.declaration import ListedCheck
+    from wirecheck.judge.checks.error_meanings import ErrorMeaning
     from wirecheck.story.verdict import CardEntry, Finding
 
 MOST_ENTRIES = 5
@@ -163,6 +164,7 @@ def error_page(number: int, *, asks: bool = True) -> str:
         "",
         *([f"{meaning.means}  "] if meaning else []),
         *([f"What to do: {meaning.action}  "] if meaning else []),
+        *of_single_apis(error.name),
         *usual_causes(error.name),
         f"{retry}  ",
         *([f"Who gets it in a capture: `wirecheck explain {number} INPUT`  "] if asks else []),
@@ -171,6 +173,17 @@ def error_page(number: int, *, asks: bool = True) -> str:
     ]
     lines += ["Checks that name it:", "", *(f"    {check_line(check)}" for check in checks)]
     return "\n".join(lines if checks else [*lines[:-3], "", "No check names it."])
+
+
+def of_single_apis(error: str) -> list[str]:
+    """What it means in answers to some APIs, where that is something else."""
+    from wirecheck.judge.checks.error_meanings import NONE, by_api
+
+    apis: dict[ErrorMeaning, list[str]] = {}
+    for (name, api), meaning in by_api().items():
+        if name == error and api != NONE:
+            apis.setdefault(meaning, []).append(api)
+    return [f"To {', '.join(those)}: {one.means} {one.action}  " for one, those in apis.items()]
 
 
 def usual_causes(error: str) -> list[str]:

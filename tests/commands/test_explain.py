@@ -126,6 +126,15 @@ def test_every_error_of_kafka_has_a_meaning_and_an_advice():
     assert all(text.endswith(".") for one in by_api().values() for text in one)
 
 
+def test_what_an_error_means_to_some_apis_is_on_its_page(run):
+    """A card names the error and the API, and leads to this page."""
+    for (name, api), meaning in by_api().items():
+        if api != "-":
+            text = f"{meaning.means} {meaning.action}"
+            (line,) = (one for one in run("explain", name).stdout.splitlines() if text in one)
+            assert re.match(rf"To (\w+, )*{api}[,:]", line)
+
+
 def test_an_error_without_a_check_says_so(run):
     assert run("explain", "INVALID_RECORD").stdout.endswith("\nNo check names it.\n")
 
