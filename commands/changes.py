@@ -112,8 +112,12 @@ def answered(change: "Change") -> str:
 
 
 def whole(change: "Change") -> str:
-    """Of a request without a name: it means all objects of its type, but for tokens, which have none that is shown."""
-    return "" if change.object_type == "delegation token" else "(all)"
+    """Of a request without a name: it means all objects of its type, but for tokens, which have none that is shown.
+    A group may have the empty name, and of a topic only ElectLeaders leaves it out.
+    """
+    if change.object_type == "delegation token":
+        return ""
+    return "(all)" if change.action == "ElectLeaders" or change.object_type not in {"group", "topic"} else "''"
 
 
 def summary(found: "list[Change]") -> str:

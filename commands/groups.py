@@ -106,7 +106,7 @@ def listing(end_ns: int, *, several: bool = False) -> "Listing[GroupRow]":
     def cells(row: "GroupRow", dated: bool) -> Cells:  # noqa: ARG001 - as Listing calls it
         """`billing  stable  4  1  7  1,204  3 s  12 s`."""
         return [
-            (row.group, "client"),
+            (row.group or "''", "client"),
             *([(row.cluster or "", "topic")] if several else []),
             (row.type or "?", "count"),
             (row.state, "ok" if row.state == "stable" else "latency"),

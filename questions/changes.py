@@ -866,7 +866,7 @@ class Change:
     object_type: str
     """topic, broker, group, user, acl, quota, feature, controller, ..."""
     object: str
-    """Its name; empty where the request means all objects of its type."""
+    """Its name; empty where the request means all objects of its type, or names one with the empty name."""
     details: str
     """Counts, names of configurations, whom an ACL is about; never a value."""
     principal: str | None

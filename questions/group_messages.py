@@ -282,8 +282,11 @@ def commits(chunk: Chunk, topic_names: Mapping[bytes, str], group: str | None = 
         groups = header["group_id"].strings()
         for row, partition, offset in zip(rows.tolist(), *numbers, strict=True):
             topic, index = int(parts.parent[row]), int(chunk.exchange_of[parts.message[row]])
-            if (index, partition) not in refused and chunk.exchanges.outcome[index] not in UNANSWERED:
-                name, place = groups[topics.parent[topic]] or "", (texts[int(codes[topic])], partition)
+            name = groups[topics.parent[topic]]
+            if name is None or (index, partition) in refused:
+                continue
+            if chunk.exchanges.outcome[index] not in UNANSWERED:
+                place = texts[int(codes[topic])], partition
                 yield Committed(int(chunk.asked_ns[index]), chunk.call(index), name, place, offset, named[ids[topic]])
 
 

@@ -178,13 +178,14 @@ class Groups(Accumulator):
         return True
 
     def group(self, name: str) -> SeenGroup | None:
-        if name not in self.groups and (not name or len(self.groups) >= MOST_GROUPS):
-            self.others += bool(name)
+        """Also the one with the empty name: who assigns partitions by itself may commit to it."""
+        if name not in self.groups and len(self.groups) >= MOST_GROUPS:
+            self.others += 1
             return None
         return self.groups.setdefault(name, SeenGroup())
 
     def see_step(self, step: Step) -> None:
-        group = self.group(step.group)
+        group = self.group(step.group) if step.group else None
         if group is None:
             return
         group.type = TYPES.get(step.api, "classic")

@@ -222,3 +222,12 @@ def test_a_delegation_token_has_no_name_and_all_topics_none(run, tmp_path):
     lines = [" ".join(line.split()) for line in run("changes", capture(tmp_path, token, every)).stdout.splitlines()]
     assert lines[0].startswith("22:13:20 ExpireDelegationToken delegation token lab-admin ")
     assert lines[1].startswith("22:13:21 ElectLeaders (all) lab-admin ")
+
+
+def test_a_group_or_topic_with_the_empty_name_is_not_all_of_them(run, tmp_path):
+    """Who assigns partitions by itself may commit to the group without a name, and an admin may delete it."""
+    group = direct("DeleteGroups", 2, {"groupsNames": [""]}, {"results": [{"groupId": "", "errorCode": 0}]})
+    topic = direct("DeleteTopics", 5, {"topicNames": [""]}, at=SECOND, client=("10.0.4.13", 41000))
+    lines = [" ".join(line.split()) for line in run("changes", capture(tmp_path, group, topic)).stdout.splitlines()]
+    assert lines[0].startswith("22:13:20 DeleteGroups group '' lab-admin ")
+    assert lines[1].startswith("22:13:21 DeleteTopics '' lab-admin ")

@@ -95,6 +95,16 @@ def test_one_group_can_be_asked_for_and_a_wrong_name_is_an_error(run, capture):
     assert (ended.exit_code, ended.stderr) == (2, "wirecheck: no group stedy was seen; close to it: steady\n")
 
 
+def test_the_group_with_the_empty_name_is_one(run, tmp_path):
+    """Kafka accepts commits to it from who assigns partitions by itself."""
+    lab = Lab()
+    commit(lab.talk(client_id="app", host="10.0.0.7"), 1, "", {0: 5})
+    (tmp_path / "empty.pcap").write_bytes(lab.pcap())
+    (row,) = wirecheck.groups(tmp_path / "empty.pcap")
+    assert (row.group, row.state) == ("", "unknown")
+    assert run("groups", tmp_path / "empty.pcap").stdout.splitlines()[1].startswith("''")
+
+
 def test_members_of_new_groups_state_epochs(run, tmp_path):
     lab = Lab()
     talk = lab.talk(client_id="new", host="10.0.0.7")
