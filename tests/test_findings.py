@@ -14,7 +14,10 @@ SCRIPTS = sorted(findings.FOLDER.glob("*.sh"))
 PERSONAL = re.compile(
     r"/(?:home|root|Users|work)/|@[\w-]+\.(?:com|org|net)\b|(?<!127\.)\b(?!127\.)\d+\.\d+\.\d+\.\d+\b"
 )
-INSTALLED = re.compile(r"pip install (?:-\S+ |\"\$T\S*\" |--target )*(.*?)(?: 2>|;|$)|npm install (.*)", re.MULTILINE)
+INSTALLED = re.compile(
+    r"pip install (?:-\S+ |\"\$T\S*\" |--target )*(.*?)(?: 2>|;|$)|npm install ([^)]*)|go get (\S+)", re.MULTILINE
+)
+EXACT = re.compile(r"\S+(?:==|@v?)\d+\.\d+\.\d+\S*")
 
 
 def head(script):
@@ -43,7 +46,7 @@ def test_a_script_has_exact_versions_and_no_personal_details(script):
     text = script.read_text()
     packages = [word for found in INSTALLED.findall(text) for word in "".join(found).split() if word[0] != "-"]
     assert packages
-    assert [word for word in packages if "==" not in word] == []
+    assert [word for word in packages if not EXACT.fullmatch(word)] == []
     assert PERSONAL.findall(text) == []
     assert "wirecheck" not in text
 
