@@ -70,6 +70,13 @@ def meant(errors: Sequence[str], api: str, topic: str | None) -> dict[str, str]:
     return {"action": " ".join(actions), "means": "; ".join(in_a_sentence(one.means) for one in meanings)}
 
 
+def before(errors: Sequence[str], *, granted: bool) -> str:
+    """What was before these errors. Writes with acks=0 have no answer that could show it."""
+    if granted:
+        return "after it had succeeded"
+    return "and a success would not show (acks=0)" if errors == [harm.CLOSED_AT_ONCE] else "and never succeeded"
+
+
 def finding_of(alike: Sequence[tuple[Harm, Row]]) -> dict[str, Any]:
     """One finding of all harms of one client, API and topic."""
     rows = [row for _, row in alike]
@@ -85,7 +92,7 @@ def finding_of(alike: Sequence[tuple[Harm, Row]]) -> dict[str, Any]:
         "errors": and_list(errors),
         "count": f"{count:,} error{'' if count == 1 else 's'}",
         "seconds": f"{seconds:.0f}",
-        "before": "after it had succeeded" if granted else "and never succeeded",
+        "before": before(errors, granted=granted),
         **meant(errors, first["api"], topic),
         "silent": "yes" if errors == [harm.NO_RESPONSE] else "",
     }

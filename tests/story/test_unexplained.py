@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from tests.judge import cases_unserved as cases
 from tests.judge.lab import Lab
 from wirecheck import cli
-from wirecheck.story.unexplained import meant, telling
+from wirecheck.story.unexplained import before, meant, telling
 from wirecheck.streaming.run.metrics_page import Page
 from wirecheck.streaming.store.result_folder import latest_run, read
 
@@ -44,6 +44,12 @@ def test_of_several_errors_those_are_explained_that_say_why(errors, api, said):
     words = meant(errors, api, "orders")
     assert words["means"].count(";") == len(said) - 1
     assert words["action"]
+
+
+def test_of_writes_with_acks_0_it_is_not_said_that_none_succeeded():
+    assert before(["CONNECTION_CLOSED"], granted=False) == "and a success would not show (acks=0)"
+    assert before(["MESSAGE_TOO_LARGE"], granted=False) == "and never succeeded"
+    assert before(["CONNECTION_CLOSED"], granted=True) == "after it had succeeded"
 
 
 def test_a_refused_client_has_one_finding_on_every_surface(denied, tmp_path):
