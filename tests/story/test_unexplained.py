@@ -46,7 +46,7 @@ def test_of_several_errors_those_are_explained_that_say_why(errors, api, said):
     assert words["action"]
 
 
-def test_of_writes_with_acks_0_it_is_not_said_that_none_succeeded():
+def test_writes_with_acks_0_are_not_called_without_success():
     assert before(["CONNECTION_CLOSED"], granted=False) == "and a success would not show (acks=0)"
     assert before(["MESSAGE_TOO_LARGE"], granted=False) == "and never succeeded"
     assert before(["CONNECTION_CLOSED"], granted=True) == "after it had succeeded"
