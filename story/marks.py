@@ -53,6 +53,8 @@ SAYS_SO = {
 ELECTION_NS = 30_000_000_000
 """No longer is a partition, or a group, without its broker while one is restarted."""
 IDLE_NS = 10_000_000_000
+AWAY_NS = 60_000_000_000
+"""Who was cut off comes back before that: libraries wait up to some 30 s between two tries."""
 """A balancer, or a broker, closes a connection that was idle for so long."""
 UNKNOWN_ONE_IN = 10
 """Of so many rejections the outcome of one more request may be unknown: it was most likely rejected, too."""
@@ -364,6 +366,8 @@ class Clients(NamedTuple):
     """Of those whose harm is not expected."""
     gone: int
     """They left, granted no work."""
+    cut_off: int
+    """The server closed their last connection, and none came back in AWAY_NS."""
 
     @property
     def unseen(self) -> int:
@@ -371,7 +375,7 @@ class Clients(NamedTuple):
 
     @property
     def at_work(self) -> int:
-        return self.every - self.gone - self.unseen
+        return self.every - self.gone - self.unseen - self.cut_off
 
     @property
     def doubts(self) -> int:
@@ -389,7 +393,10 @@ def clients_of(result: Verdict) -> Clients:
     expected = {one.client for entry in result.entries if entry.expected for one in entry.card.harm.clients}
     states = Counter(one.work.state for one in counted if one.work is not None and one.key not in expected)
     gone = sum(one.work is not None and one.work.state == LEFT and one.work.how != "" for one in counted)
-    return Clients(len(counted), states, gone)
+    until_ns = result.last_ns - AWAY_NS
+    lost = [one.work for one in counted if one.work is not None and one.work.state == LOST and one.key not in expected]
+    cut_off = sum(one.since_ns is not None and one.since_ns < until_ns for one in lost)
+    return Clients(len(counted), states, gone, cut_off)
 
 
 def work(result: Verdict) -> Mark:
@@ -409,7 +416,8 @@ def work(result: Verdict) -> Mark:
     if found := troubles(clients):
         text = f"{', '.join(found)} of {plural(clients.every, 'client')}"
     elif kind == "clear":
-        text = all_work(clients.at_work, "other client" if clients.gone or clients.unseen else "client")
+        apart_from_them = clients.at_work < clients.every
+        text = all_work(clients.at_work, "other client" if apart_from_them else "client")
     else:
         text = f"{plural(clients.every, 'client')}, none known to be stalled{outage_codes(result)}"
     if nodes and kind in {"clear", "visibility"}:
@@ -426,7 +434,9 @@ def troubles(clients: Clients) -> list[str]:
 def apart(clients: Clients) -> list[str]:
     """Those of whom it is not known, or that did no work."""
     unseen = f"{'was' if clients.unseen == 1 else 'were'} not captured"
-    every = ((clients.gone, "left, granted no work"), (clients.unseen, unseen))
+    lost = "lost their last connection and did not come back"
+    lost = lost.replace("their", "its") if clients.cut_off == 1 else lost
+    every = ((clients.gone, "left, granted no work"), (clients.cut_off, lost), (clients.unseen, unseen))
     return [f"{plural(count, 'client')} {what}" for count, what in every if count]
 
 

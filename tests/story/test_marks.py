@@ -43,6 +43,26 @@ def test_the_mark_of_work_is_the_worst_client(states, mark, sentence):
     assert (work.mark, work.sentence) == (mark, sentence)
 
 
+def lost_at(first, seconds):
+    """The same with a client whose last connection the server closed so long before the end."""
+    (one, *others) = first.clients
+    work = ClientState("lost", first.last_ns - round(seconds * 1e9), "server closed its last connection")
+    return replace(first, clients=(replace(one, work=work), *others))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "sentence"),
+    [
+        (61, "all 2 other clients get their work done · 1 client lost its last connection and did not come back"),
+        (59, "all 3 clients get their work done"),
+    ],
+)
+def test_who_was_cut_off_and_did_not_come_back_is_not_counted_as_at_work(seconds, sentence):
+    """As where the only broker moved to another port: three of eleven libraries look for it at the former one."""
+    work = marks_of(lost_at(result("working", "working", "working"), seconds)).work
+    assert (work.mark, work.sentence) == ("clear", sentence)
+
+
 def test_a_party_that_was_never_granted_anything_is_in_no_count():
     assert marks_of(result("working", granted=False)).work.sentence == "no client was read"
     assert marks_of(result("stalled", granted=False)).work.mark == "violation", "its login fails: it asks for work"
