@@ -53,9 +53,9 @@ SAYS_SO = {
 ELECTION_NS = 30_000_000_000
 """No longer is a partition, or a group, without its broker while one is restarted."""
 IDLE_NS = 10_000_000_000
+"""A balancer, or a broker, closes a connection that was idle for so long."""
 AWAY_NS = 60_000_000_000
 """Who was cut off comes back before that: libraries wait up to some 30 s between two tries."""
-"""A balancer, or a broker, closes a connection that was idle for so long."""
 UNKNOWN_ONE_IN = 10
 """Of so many rejections the outcome of one more request may be unknown: it was most likely rejected, too."""
 AGAIN = 3
@@ -434,8 +434,7 @@ def troubles(clients: Clients) -> list[str]:
 def apart(clients: Clients) -> list[str]:
     """Those of whom it is not known, or that did no work."""
     unseen = f"{'was' if clients.unseen == 1 else 'were'} not captured"
-    lost = "lost their last connection and did not come back"
-    lost = lost.replace("their", "its") if clients.cut_off == 1 else lost
+    lost = f"lost {'its' if clients.cut_off == 1 else 'their'} last connection and did not come back"
     every = ((clients.gone, "left, granted no work"), (clients.cut_off, lost), (clients.unseen, unseen))
     return [f"{plural(count, 'client')} {what}" for count, what in every if count]
 
