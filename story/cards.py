@@ -231,9 +231,17 @@ class CardFacts:
     harms: Sequence[harm.Attached]
     context: CardContext
 
-    @property
+    @cached_property
     def finding(self) -> Finding:
-        return self.context.findings[self.entry.findings[0]]
+        """Of the entry the first; where each topic of a client is one, that with which the headline begins."""
+        every, worst = (
+            [self.context.findings[name] for name in self.entry.findings],
+            next(iter(self.harmed.clients), None),
+        )
+        if worst is None or every[0].code != REFUSED:
+            return every[0]
+        mine = (one for one in every if one.topic == worst.topic and worst.client_id in one.client_ids)
+        return next(mine, every[0])
 
     @cached_property
     def stale(self) -> list[int]:
@@ -929,9 +937,11 @@ def blamed(entry: Entry, of: CardHarm) -> Entry:
 def evidence_of(facts: CardFacts) -> CardEvidence:
     """The packets of the finding that shows the harm, else of the cause, and the command that cuts them out."""
     context = facts.context
-    worst = next((one.client for one in facts.harmed.clients), None)
-    proofs = (context.findings[one.finding] for one in facts.harms if one.sure and one.harm.client == worst)
-    shown = context.findings[blamed(facts.entry, facts.harmed).findings[0]]
+    worst = next(((one.client, one.topic) for one in facts.harmed.clients), None)
+    theirs = ((one, (one.harm.client, one.harm.topic or one.harm.topic_id)) for one in facts.harms if one.sure)
+    proofs = (context.findings[one.finding] for one, of in theirs if of == worst)
+    wrong = blamed(facts.entry, facts.harmed)
+    shown = facts.finding if wrong is facts.entry else context.findings[wrong.findings[0]]
     finding = next((one for one in proofs if one.kind in BLAMED), shown)
     frames = dict.fromkeys(side.frame for side in finding.sides if side.frame and side.frame.first)
     target = shlex.quote(

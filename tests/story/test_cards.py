@@ -333,6 +333,21 @@ def test_a_request_that_names_several_topics_is_counted_once():
     assert impact(card, 1).startswith("20 fetches rejected"), "each topic may be at a broker of its own"
 
 
+def test_the_fix_and_the_evidence_are_about_the_topic_of_the_headline():
+    def of(topic, error):
+        words = {"api": "Fetch", "errors": error, "action": f"Give the right to {topic}."}
+        return found("CLI006", topic, topic=topic, client_ids=["reader"], kind="anomaly", words=words)
+
+    denied = "TOPIC_AUTHORIZATION_FAILED"
+    harms = [refused(topic=topic, topic_id=None, errors=[denied], count=n) for topic, n in (("t", 5), ("u", 9))]
+    (card,) = cards([of("t", denied), of("u", denied)], harms)
+    headline = card.headline.partition(" from ")[2][0]
+    assert (card.action.sentence, card.evidence.command[-8:]) == (
+        f"Give the right to {headline}.",
+        f"{headline}.pcapng",
+    )
+
+
 def test_what_is_sure_comes_before_what_may_be_and_that_is_called_so():
     recreated, stale = cards([RECREATED, STALE], [refused("writer", "Produce")])
     assert named(recreated) == ["writer"]
