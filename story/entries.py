@@ -21,6 +21,8 @@ BLAMED = KINDS[:2]
 """Kinds of findings that need a look, the worse first."""
 OF_ANY_KIND = frozenset({"CLI006"})
 """Checks of which one fault has findings of several kinds: by what its clients were granted before."""
+AT_ONCE_NS = 5_000_000_000
+"""Clients notice that a broker is gone within this time, whichever of its listeners they use."""
 MOST_SEPARATE = 12
 """More entries of one check than these are brought together even if topics, clients, brokers and hosts all differ."""
 
@@ -113,6 +115,7 @@ def equal(findings: Iterable[Finding], place: Callable[[Finding], Key]) -> list[
     groups = together(groups, lambda one: (place(one), one.client_ids, stated(one, statement(one.code) | SPEAKS)))
     groups = together(groups, lambda one: (place(one)[:-1], one.topic, one.topic_ids, stated(one, statement(one.code))))
     groups = together(at_several_servers(groups, place), lambda one: rejected_alike(one, place))
+    groups = of_one_outage(groups, place)
     alike = [(place(group[0])[:-1], group[0].kind) for group in groups]
     counts = Counter(alike)
     too_many = [group for group, key in zip(groups, alike, strict=True) if counts[key] > MOST_SEPARATE]
@@ -139,6 +142,21 @@ def at_several_servers(groups: Iterable[list[Finding]], place: Callable[[Finding
         about = (place(first)[:-1], first.topic, first.topic_ids, stated(first, statement(first.code) - SERVERS))
         found.setdefault((clients, *about) if clients else (first.id,), []).extend(group)
     return list(map(by_time, found.values()))
+
+
+def of_one_outage(groups: Iterable[list[Finding]], place: Callable[[Finding], Key]) -> list[list[Finding]]:
+    """Groups about listeners of one broker that answered, and stopped at once, as one."""
+    found: list[list[Finding]] = []
+    of_broker: dict[Key, list[Finding]] = {}
+    for group in sorted(groups, key=lambda group: group[0].first_ns):
+        first = group[0]
+        known = of_broker.get(place(first)) if first.words.get("served") and first.brokers else None
+        if known is not None and first.first_ns - known[0].first_ns <= AT_ONCE_NS:
+            known += group
+        else:
+            found.append(group)
+            of_broker[place(first)] = group
+    return found
 
 
 def rejected_alike(one: Finding, place: Callable[[Finding], Key]) -> Key:

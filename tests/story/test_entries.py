@@ -96,6 +96,23 @@ def test_the_same_clients_at_several_servers_are_one_entry():
     assert len(read([*both[:1], others[1]])) == 2, "of another host"
 
 
+def test_listeners_of_one_broker_that_stopped_at_once_are_one_entry():
+    def refuses(port, at_s, broker=3, served="12:00:00 UTC"):
+        words = {"endpoint": f"10.0.0.{broker}:{port}", "node": str(broker), "served": served}
+        return found("WIR008", f"{broker} {port}", at_s, brokers=[broker], words=words)
+
+    first = refuses(9092, 0)
+    assert [one.count for one in read([first, refuses(9093, 4)])] == [2]
+    others = {
+        "another broker": refuses(9093, 0, broker=2),
+        "a listener that stopped later": refuses(9093, 6),
+        "an address that was never right": refuses(9093, 0, served=""),
+    }
+    assert {name: [one.count for one in read([first, other])] for name, other in others.items()} == {
+        name: [1, 1] for name in others
+    }
+
+
 def test_one_error_by_several_apis_of_a_client_is_one_entry():
     def rejected(api, errors="TOPIC_AUTHORIZATION_FAILED", **columns):
         words = {"api": api, "errors": errors, "host": "10.0.0.7", "about": " of t", "before": "and never succeeded"}
