@@ -20,7 +20,9 @@ KINDS = ("violation", "anomaly", "information", "visibility")
 BLAMED = KINDS[:2]
 """Kinds of findings that need a look, the worse first."""
 OF_ANY_KIND = frozenset({"CLI006"})
-"""Checks of which one fault has findings of several kinds: by what its clients were granted before."""
+"""Checks of which one fault has findings of several kinds, by what its clients were granted before, and of one topic by
+name and by ID, as its clients ask.
+"""
 AT_ONCE_NS = 5_000_000_000
 """Clients notice that a broker is gone within this time, whichever of its listeners they use."""
 MOST_SEPARATE = 12
@@ -113,7 +115,7 @@ def equal(findings: Iterable[Finding], place: Callable[[Finding], Key]) -> list[
     """Findings of one place that state the same, the earliest first in each group."""
     groups = [[one] for one in by_time(findings)]
     groups = together(groups, lambda one: (place(one), one.client_ids, stated(one, statement(one.code) | SPEAKS)))
-    groups = together(groups, lambda one: (place(one)[:-1], one.topic, one.topic_ids, stated(one, statement(one.code))))
+    groups = together(groups, lambda one: (place(one)[:-1], *topic_of(one), stated(one, statement(one.code))))
     groups = together(at_several_servers(groups, place), lambda one: rejected_alike(one, place))
     groups = of_one_outage(groups, place)
     alike = [(place(group[0])[:-1], group[0].kind) for group in groups]
@@ -121,6 +123,11 @@ def equal(findings: Iterable[Finding], place: Callable[[Finding], Key]) -> list[
     too_many = [group for group, key in zip(groups, alike, strict=True) if counts[key] > MOST_SEPARATE]
     others = [group for group, key in zip(groups, alike, strict=True) if counts[key] <= MOST_SEPARATE]
     return others + together(too_many, lambda one: (place(one)[:-1], stated(one, ERRORS)))
+
+
+def topic_of(one: Finding) -> Key:
+    by_name = one.code in OF_ANY_KIND and one.topic is not None
+    return one.topic, () if by_name else one.topic_ids
 
 
 def together(groups: Iterable[list[Finding]], key: Callable[[Finding], Key]) -> list[list[Finding]]:
