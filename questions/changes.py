@@ -37,7 +37,7 @@ from wirecheck.questions.quorum import PROJECTION as QUORUM
 from wirecheck.questions.quorum import Quorum
 from wirecheck.questions.request_digest import request_digests
 from wirecheck.questions.traffic import BROKERS, Coverage
-from wirecheck.wording import broker_name, plural, utc
+from wirecheck.wording import broker_name, number_list, plural, utc
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -808,7 +808,7 @@ def partitions(topic: Body) -> str:
     if topic["partitions"] == UNKNOWN:  # an array of numbers of which a byte was not captured
         return f"partitions {UNKNOWN}"
     found = [part if isinstance(part, int) else part["partitionIndex"] for part in topic["partitions"] or ()]
-    return f"partition{'' if len(found) == 1 else 's'} {', '.join(map(str, found))}" if found else ""
+    return f"partition{'' if len(found) == 1 else 's'} {', '.join(number_list(found))}" if found else ""
 
 
 OPERATION_OF_CONFIG = {0: "set", 1: "delete", 2: "append to", 3: "subtract from"}

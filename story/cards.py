@@ -43,7 +43,7 @@ from wirecheck.story.verdict import (
     Lack,
     Requester,
 )
-from wirecheck.wording import NS_PER_S, and_list, clock, duration, filled, pace, plural, shortened
+from wirecheck.wording import NS_PER_S, and_list, clock, duration, filled, number_list, pace, plural, shortened
 
 READS = frozenset({"Fetch", "ShareFetch", "ListOffsets", "OffsetForLeaderEpoch"})
 NOT_AFFECTED = "no client is affected in this capture"
@@ -617,7 +617,7 @@ def of_consequences(facts: CardFacts, code: str, field: str) -> set[Any]:
 
 
 def numbered(brokers: Sequence[int]) -> str:
-    return f"broker{'' if len(brokers) == 1 else 's'} {and_list(list(map(str, brokers)))}"
+    return f"broker{'' if len(brokers) == 1 else 's'} {and_list(number_list(brokers))}"
 
 
 def state(card: Card, *, dated: bool = False) -> str:

@@ -13,7 +13,7 @@ from wirecheck.judge.checks.listed_checks import check_of
 from wirecheck.judge.checks.page import remedy
 from wirecheck.story.fields import ABOUT, ERRORS, SERVERS, SPEAKS, stated, statement
 from wirecheck.story.verdict import Entry, Finding
-from wirecheck.wording import and_list, clock, filled
+from wirecheck.wording import and_list, clock, filled, number_list
 
 Key = tuple[Any, ...]
 KINDS = ("violation", "anomaly", "information", "visibility")
@@ -204,7 +204,7 @@ def words(finding: Finding, *, dated: bool) -> dict[str, str]:
         "summary": finding.summary.removesuffix("."),
         "topic": finding.topic or (finding.topic_ids or ("(name unknown)",))[0],
         "id": (finding.topic_ids or ("",))[0],
-        "brokers": and_list(list(map(str, finding.brokers))),
+        "brokers": and_list(number_list(finding.brokers)),
         "clients": ", ".join(client or "(no client ID)" for client in finding.client_ids),
         "requests": ", ".join(f"{api} v{version}" for api, version in sorted(requests)),
         "first": clock(finding.first_ns, dated=dated),

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 from uuid import UUID
 
@@ -88,6 +89,22 @@ TIMES = {
 def and_list(items: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     return " and ".join(filter(None, (", ".join(items[:-1]), *items[-1:])))
+
+
+IN_A_ROW = 5
+"""So many numbers are named by the first and the last of them."""
+
+
+def number_list(found: Iterable[int]) -> list[str]:
+    """The parts of a list of brokers or partitions, in their order: `1`, `3 to 49`."""
+    rows: list[list[int]] = []
+    for number in sorted(set(found)):
+        if rows and number == rows[-1][-1] + 1:
+            rows[-1].append(number)
+        else:
+            rows.append([number])
+    parts = ([f"{row[0]} to {row[-1]}"] if len(row) >= IN_A_ROW else map(str, row) for row in rows)
+    return [*chain.from_iterable(parts)]
 
 
 MOST_IN_A_SENTENCE = 1_000

@@ -30,7 +30,7 @@ from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import REPORTS, Topic, topic_of
 from wirecheck.judge.topology.clusters import Group
 from wirecheck.judge.topology.log_generations import Generation
-from wirecheck.wording import and_list
+from wirecheck.wording import and_list, number_list
 
 
 def metadata_log_disagrees_with_broker(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -385,7 +385,7 @@ def two_quorum_leaders_in_one_epoch(subject: Subject, group: Group, context: Che
         if len(first) > 1:
             one_each = sorted(first.values(), key=lambda claim: claim.first)
             nodes = tuple(sorted(first))
-            words = {"leaders": len(nodes), "who": and_list(list(map(str, nodes)))}
+            words = {"leaders": len(nodes), "who": and_list(number_list(nodes))}
             words |= {"epoch": epoch, "topic": where, "partition": partition}
             sides = (*map(first_of, one_each), last_of(max(stated, key=lambda claim: claim.last)))
             about = {"sides": sides, "brokers": nodes, "first_ns": one_each[1].first.ts_ns, "words": words}

@@ -42,6 +42,7 @@ from wirecheck.judge.streaks import (
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import History, Topic, name_of
 from wirecheck.judge.topology.clusters import Group
+from wirecheck.wording import number_list
 
 
 def with_unseen(claim: Claim, group: Group, context: CheckContext) -> Claim:
@@ -215,7 +216,7 @@ def servers_of(claims: Iterable[Claim], context: CheckContext) -> str:
 def numbered(brokers: Sequence[int]) -> list[str]:
     """`broker 1` or `brokers 1, 2`, as one part of a list; empty without brokers."""
     noun = "broker" if len(brokers) == 1 else "brokers"
-    return [f"{noun} {', '.join(map(str, brokers))}"] if brokers else []
+    return [f"{noun} {', '.join(number_list(brokers))}"] if brokers else []
 
 
 def members(claim: Claim, parts: int) -> Iterator[tuple[str, Sighting, list[Any]]]:

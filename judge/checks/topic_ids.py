@@ -5,7 +5,7 @@ worse. Two statements contradict only if both were repeated after the grace peri
 check fires.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from itertools import chain, combinations, pairwise, product
 from typing import Any, NamedTuple
@@ -50,6 +50,7 @@ from wirecheck.judge.topic_history import (
 )
 from wirecheck.judge.topology.clusters import Group
 from wirecheck.judge.topology.endpoint_history import host_of
+from wirecheck.wording import number_list
 
 DELETE, DELETE_TOPICS = "delete", "DeleteTopics"
 NO_ID = frozenset({None, ZERO})
@@ -184,7 +185,7 @@ def leader_and_isr_inconsistent_topic_id(subject: Subject, group: Group, context
         partitions = sorted({claim["partition"] for claim in claims})
         endpoints = {claim["endpoint"] for claim in claims}
         orders = [claim for claim in asked if claim["endpoint"] in endpoints]
-        numbers = f"partition{'s' if len(partitions) > 1 else ''} {', '.join(map(str, partitions))}"
+        numbers = f"partition{'s' if len(partitions) > 1 else ''} {', '.join(number_list(partitions))}"
         again_ns = in_sync_again_ns(where, claims, states, served)
         offline = f"was offline until {clock(again_ns)}" if again_ns else "stays offline"
         words = {"where": where, "partitions": numbers, "until": clock(again_ns) if again_ns else ""}
@@ -799,8 +800,8 @@ def disagreement(
 ) -> Evidence:
     one, other = between
     ids = tuple(sorted(words[name] for name in ("one", "other") if " " not in words[name]))
-    brokers = sorted({str(context.node(claim)) for claim in one})
-    against = sorted({str(context.node(claim)) for claim in other})
+    brokers = {context.node(claim) for claim in one}
+    against = {context.node(claim) for claim in other}
     about = {"topic": topic.name, "topic_ids": ids, "brokers": brokers_of(one, context)}
     since_ns = max(min(claim.first.ts_ns for claim in claims) for claims in between)
     return resting_on(
@@ -820,8 +821,10 @@ def disagreement(
     )
 
 
-def answering(nodes: list[str]) -> str:
-    return f"broker {nodes[0]} reports" if len(nodes) == 1 else f"brokers {', '.join(nodes)} report"
+def answering(nodes: Collection[int | str]) -> str:
+    known = number_list(node for node in nodes if isinstance(node, int))
+    names = ", ".join([*known, *sorted(node for node in nodes if isinstance(node, str))])
+    return f"broker {names} reports" if len(nodes) == 1 else f"brokers {names} report"
 
 
 NAMES_SHOWN = 3

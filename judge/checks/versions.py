@@ -56,6 +56,7 @@ from wirecheck.judge.ledger.connection_sums import summed
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topology.clusters import Group
+from wirecheck.wording import number_list
 
 NEVER_REFUSED = "ApiVersions"
 """Answered in every version, with an error where it is too new (KIP-35): a close is a broker that died."""
@@ -810,7 +811,7 @@ def two_levels(sent: list[Sent], context: CheckContext) -> Iterator[Evidence]:
         if ahead:
             compared = [claim for other in (broker, *ahead) for claim in newest[other][3]]
             both = tuple(sorted({broker, *ahead}))
-            newer = f"controller{'s' if len(ahead) > 1 else ''} {', '.join(map(str, ahead))}"
+            newer = f"controller{'s' if len(ahead) > 1 else ''} {', '.join(number_list(ahead))}"
             what = f"Controller {broker} still uses an older inter-broker protocol than {newer}"
             since_ns = min(claim.first.ts_ns for other in ahead for claim in newest[other][3])
             about: dict[str, Any] = {"brokers": both, "count": len(compared), "first_ns": since_ns}
