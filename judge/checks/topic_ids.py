@@ -688,7 +688,18 @@ def answered_as_before(topic: Topic, answers: list[Claim], context: CheckContext
             if topic.follows(old, new):
                 words |= settled(stale, (c for c in answers if c["topic_id"] == new.topic_id))
             found = disagreement(topic, (stale, fresh), words, context)
-            yield found if topic.follows(old, new) else replace(found, brokers=brokers_of([*stale, *fresh], context))
+            yield found if topic.follows(old, new) else undecided(found, (stale, fresh), context)
+
+
+def undecided(found: Evidence, sides: tuple[list[Claim], list[Claim]], context: CheckContext) -> Evidence:
+    """Which of two IDs is the newer one is not known. What one broker reports and two or more others do not is looked
+    at first.
+    """
+    nodes = [{context.node(claim) for claim in claims} for claims in sides]
+    less, more = sorted(nodes, key=len)
+    alone = {"alone": answering(less).removesuffix(" reports")} if len(less) == 1 < len(more) else {}
+    every = brokers_of([*sides[0], *sides[1]], context)
+    return replace(found, brokers=every, words={**found.words, **alone})
 
 
 def kept_by_proxies(topic: Topic, answers: list[Claim], context: CheckContext) -> Iterator[Evidence]:

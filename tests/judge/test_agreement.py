@@ -158,3 +158,16 @@ def test_a_finding_begins_with_the_first_message_that_disagrees(one, other, here
     began = [finding["first_seen"] for key, finding in after.items() if key not in before]
     assert began
     assert min(began) >= ns(AGREED_UNTIL)
+
+
+@pytest.mark.parametrize(("alike", "alone"), [((B1,), None), ((B1, B2), "broker 3")])
+def test_of_two_ids_without_an_order_what_one_broker_alone_reports_is_looked_at_first(alike, alone):
+    lab = Lab()
+    for at in range(0, 90, 3):
+        for server in alike:
+            lab.metadata(at, [("orders", ID_1)], server=server)
+        lab.metadata(at, [("orders", ID_2)], server=B3)
+    lab.until = 90
+    (found,) = (one for one in lab.judge()["findings"].values() if one["code"] == "TID007")
+    words = {word["name"]: word["value"] for word in found["words"]}
+    assert words.get("alone") == alone
