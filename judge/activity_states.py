@@ -323,8 +323,9 @@ HEARTBEAT = "Heartbeat"
 
 
 def stalled_groups(entries: Iterable[Claim], settings: Settings) -> dict[str, Streak]:
-    """By API the longest streak of a group that no member of the client gets into, where it has others. Of one group
-    alone all that the client does shows more: heartbeats are granted where a response to JoinGroup was not captured.
+    """By API the longest streak of a group that no member of the client gets into, or that it cannot look up, where it
+    has others. Of one group alone all that the client does shows more: heartbeats are granted where a response to
+    JoinGroup was not captured.
     """
     by_group: dict[tuple[str, str], list[Claim]] = {}
     for claim in entries:

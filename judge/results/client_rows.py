@@ -189,7 +189,7 @@ BRIEF_ANSWERS = 5
 """Fewer errors than this between successes are how clients find a new leader."""
 
 
-OUTCOMES_BY_ID = frozenset({"Fetch", "Produce", "ShareFetch"})
+OUTCOMES_BY_ID = frozenset({"Fetch", "Produce", "ShareFetch", "OffsetFetch", "TxnOffsetCommit"})
 """Requests of which a topic ID's own harm is made (`claims/extract/uses.py`): of commits by ID only the ledger counts
 the successes.
 """
@@ -287,10 +287,15 @@ def uses_of_topic(topic: RefusedTopic, group: Group, context: CheckContext) -> l
 
 def harms_of_client(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
     for group in known(context.groups(subject)):
-        granted = all(HARMLESS.issuperset(one.outcomes.codes()) for one in context.claims("activity", group, *subject))
-        if not granted or any(context.claims(kind, group, *subject) for kind in REFUSING):
+        if not all_granted(subject, group, context) or any(context.claims(kind, group, *subject) for kind in REFUSING):
             yield from harms_of_responses(subject, group, context)
         yield from harms_of_closes(subject, group, context)
+
+
+def all_granted(subject: Subject, group: Group, context: CheckContext) -> bool:
+    """Whether no request of a client was rejected, and no group in an answer about several."""
+    every = (one for kind in ("activity", "entry") for one in context.claims(kind, group, *subject))
+    return all(HARMLESS.issuperset(one.outcomes.codes()) for one in every)
 
 
 def harms_of_responses(subject: Subject, group: Group, context: CheckContext) -> Iterator[ResultRow]:
@@ -343,9 +348,9 @@ def harms_of_activities(subject: Subject, group: Group, context: CheckContext) -
     """What a client is not granted, whatever it asks for, and of no topic; administration that is rejected hurts no
     work. The story leaves out what other harm of the client says better.
     """
-    claims = context.claims("activity", group, *subject)
-    if is_of_node(subject[1]) or all(HARMLESS.issuperset(claim.outcomes.codes()) for claim in claims):
+    if is_of_node(subject[1]) or all_granted(subject, group, context):
         return
+    claims = context.claims("activity", group, *subject)
     uncaptured, entries = context.clusters.known_uncaptured([group]), context.claims("entry", group, *subject)
     splits = partial(may_split, subject, context)
     for one in activities(claims, context.settings, uncaptured=uncaptured, entries=entries, may_split=splits):

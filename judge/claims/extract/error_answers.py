@@ -36,7 +36,11 @@ newest known."""
 CLIENTS_ANSWERS = (
     *PARTITION_ANSWERS,
     ("OffsetCommit", "topics.partitions", "name", "partition_index"),
+    ("OffsetFetch", "topics.partitions", "name", "partition_index"),
+    ("OffsetFetch", "groups.topics.partitions", "name", "partition_index"),
+    ("TxnOffsetCommit", "topics.partitions", "name", "partition_index"),
     ("ShareFetch", "responses.partitions", "", "partition_index"),
+    ("ShareAcknowledge", "responses.partitions", "", "partition_index"),
 )
 REPLICA_IDS = ("replica_id", "replica_state.replica_id")
 

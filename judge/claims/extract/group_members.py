@@ -28,6 +28,8 @@ STATED: dict[str | None, int] = {POLL_EXPIRED: EXPIRED, UNSUBSCRIBED: BY_CHOICE}
 LEAVES = -1
 """The member epoch of a member that leaves."""
 PARTITIONS = "assignment.topic_partitions"
+SEVERAL = (("OffsetFetch", "groups", "group_id"), ("FindCoordinator", "coordinators", "key"))
+"""API, and where one response answers for several groups (or transactional IDs), each with an error of its own."""
 
 
 def claims(batch: Batch) -> Iterator[Rows]:
@@ -36,6 +38,9 @@ def claims(batch: Batch) -> Iterator[Rows]:
             group, known = answers.other_column("group_id")
             limit = {"rebalance_timeout_ms": patience_ms(answers)} if api == JOIN else {}
             yield answers.states("entry", ["@who", group, f"={api}"], known, peak=limit, error=answers["error_code"])
+    for api, groups, name in batch.each("response", SEVERAL):
+        several = np.bincount(groups.message)[groups.message] > 1
+        yield groups.states("entry", ["@who", name, f"={api}"], several, error=groups["error_code"])
     if joined := batch.lines(JOIN, "response"):
         limit_ms = patience_ms(joined)
         led = {"members": (joined.ts_ns, listed_in(joined))}

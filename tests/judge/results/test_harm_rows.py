@@ -491,6 +491,87 @@ def test_commits_by_id_of_which_few_are_rejected_do_not_hurt():
     assert not harms(lab)
 
 
+def in_part(lab, api, times, failed, error):
+    """A request about two topics, or groups, of which one is rejected at some times."""
+    talk = lab.talk(client_id="app")
+    for at in times:
+        code = error if failed(at) else 0
+        asked, answered = PARTS[api](code)
+        talk.ask(at, *api, asked, answered)
+        lab.until = max(lab.until, at)
+    return [(row["api"], row["level"], row["errors"], row["count"]) for row in harms(lab)]
+
+
+def offsets(code, key=lambda topic: {"name": topic[0]}, **asked):
+    rows = [{**key(topic), "partitions": [{"partitionIndex": 0, "errorCode": of}]} for topic, of in of_two(code)]
+    return {"topics": [{**key(topic), "partitions": [{"partitionIndex": 0}]} for topic, _ in of_two(code)], **asked}, {
+        "topics": rows, "responses": rows,
+    }  # fmt: skip
+
+
+def of_two(code):
+    return [(("orders", ID_1), 0), (("bills", ID_2), code)]
+
+
+def by_id(topic):
+    return {"topicId": topic[1]}
+
+
+def of_groups(code, topics=False):
+    error = {"errorCode": 0 if topics else code}
+    row = {"partitionIndex": 0, "committedOffset": 1, "errorCode": code if topics else 0}
+    named = [{"name": "bills", "partitions": [row]}] if topics or not code else []
+    fine = [{"name": "orders", "partitions": [{"partitionIndex": 0, "committedOffset": 1}]}]
+    groups = [{"groupId": "g", "topics": fine}, {"groupId": "h", "topics": named, **error}]
+    return {"groups": [{"groupId": one["groupId"], "topics": []} for one in groups]}, {"groups": groups}
+
+
+def of_keys(code):
+    there = {"nodeId": 1, "host": "10.0.0.1", "port": 9092}
+    found = [{"key": "g", **there}, {"key": "h", **(there if not code else {"nodeId": -1, "errorCode": code})}]
+    return {"coordinatorKeys": ["g", "h"]}, {"coordinators": found}
+
+
+PARTS = {
+    ("TxnOffsetCommit", 3): offsets,
+    ("TxnOffsetCommit", 6): lambda code: offsets(code, by_id),
+    ("ShareAcknowledge", 1): lambda code: offsets(code, by_id),
+    ("OffsetFetch", 7): offsets,
+    ("OffsetFetch", 9): lambda code: of_groups(code, topics=True),
+    ("OffsetFetch", 8): of_groups,
+    ("FindCoordinator", 4): of_keys,
+}
+DENIED = {("OffsetFetch", 8): 30, ("FindCoordinator", 4): 30}
+PARTLY = pytest.mark.parametrize("api", [*PARTS], ids=lambda api: f"{api[0]}-{api[1]}")
+
+
+@PARTLY
+def test_a_part_of_each_request_that_is_rejected_hurts_whatever_the_rest_is_granted(api):
+    lab = Lab()
+    lab.metadata(1, [("orders", ID_1), ("bills", ID_2)])
+    code = DENIED.get(api, 29)
+    found = in_part(lab, api, range(2, 90, 3), lambda at: True, code)
+    assert found == [(api[0], HURT, [client_rows.named(code)], 30)]
+
+
+@PARTLY
+@pytest.mark.parametrize(
+    "failed", [lambda at: at < 14, lambda at: at % 60 == 2], ids=["for a moment", "one request in 20"]
+)
+def test_a_part_that_is_rejected_for_a_moment_or_seldom_hurts_no_client(api, failed):
+    lab = Lab()
+    lab.metadata(1, [("orders", ID_1), ("bills", ID_2)])
+    assert not in_part(lab, api, range(2, 180, 3), failed, DENIED.get(api, 29))
+
+
+def test_groups_whose_coordinator_moves_or_that_are_gone_hurt_no_client():
+    for api, code in (("OffsetFetch", 16), ("OffsetFetch", 14), ("OffsetFetch", 69), ("FindCoordinator", 15)):
+        lab = Lab()
+        lab.metadata(1, [("orders", ID_1), ("bills", ID_2)])
+        version = 8 if api == "OffsetFetch" else 4
+        assert not in_part(lab, (api, version), range(2, 90, 3), lambda at: True, code), (api, code)
+
+
 def test_the_harms_of_a_topic_id_are_those_of_which_successes_are_claims_too():
     of_clients = {api for api, *_ in error_answers.CLIENTS_ANSWERS}
     assert of_clients & {api for api, _ in uses.ANSWERS} == OUTCOMES_BY_ID
