@@ -14,6 +14,8 @@ from wirecheck.story.reading_options import dialects_read, reading_options
 from wirecheck.story.seen import Activity, Cluster, Recreation
 from wirecheck.story.verdict import Finding
 
+Asks = tuple[str | None, str | None, str]
+"""Client ID, address and API."""
 FILE = "FILE"
 """In place of a capture's path where that is not known."""
 
@@ -75,11 +77,19 @@ class CardContext:
         return cluster is None or self.servers.get(ends_of(connection)[1], cluster) == cluster
 
     @cached_property
-    def in_vain(self) -> Counter[tuple[str | None, str | None, str]]:
-        """By client ID, address and API how many requests came to nothing."""
-        found: Counter[tuple[str | None, str | None, str]] = Counter()
+    def in_vain(self) -> Counter[Asks]:
+        """How many requests came to nothing."""
+        found = Counter[Asks]()
         for one in self.activities:
             found[one.client_id, one.address, one.api] += one.rejected + one.given_up + one.closed
+        return found
+
+    @cached_property
+    def asked(self) -> Counter[Asks]:
+        """How many requests there were, also those of which a part is granted."""
+        found = Counter[Asks]()
+        for one in self.activities:
+            found[one.client_id, one.address, one.api] += one.requests
         return found
 
     @cached_property

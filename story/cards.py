@@ -20,7 +20,7 @@ from wirecheck.judge.checks.declaration import AGREEMENT
 from wirecheck.judge.checks.listed_checks import check_of
 from wirecheck.judge.checks.page import remedy
 from wirecheck.story import harm, outcomes
-from wirecheck.story.card_context import CardContext
+from wirecheck.story.card_context import Asks, CardContext
 from wirecheck.story.causes import requesters
 from wirecheck.story.entries import BLAMED, origin
 from wirecheck.story.just_before import OF_COORDINATORS, just_before, missing, rejected_creation
@@ -60,8 +60,11 @@ CANNOT = {
     "JoinGroup": "cannot join its group",
     "InitProducerId": "gets no producer ID",
     "Metadata": "gets no metadata",
+    "OffsetFetch": "gets no committed offsets",
+    "TxnOffsetCommit": "cannot commit offsets",
+    "ShareAcknowledge": "cannot acknowledge records",
 }
-"""What a client does not get to that is refused before its work begins."""
+"""What a client cannot do whose requests of an API are rejected; of others the API is named."""
 OF_REQUESTS = frozenset({harm.NO_RESPONSE, harm.CLOSED, harm.CLOSED_WITHOUT_RESPONSE, harm.UNSUPPORTED})
 """Errors that a request has as a whole; others are counted by partition."""
 OF_HOSTS = frozenset({harm.NOT_KAFKA, harm.UNREACHABLE})
@@ -323,10 +326,18 @@ def requests_of(clients: Iterable[HurtClient], context: CardContext) -> Iterator
         sums = [
             sum(counts)
             if len(counts) == 1 or error in harm.WITHOUT_CODE
-            else max(*counts, min(sum(counts), context.in_vain[*client, api] or sum(counts)))
+            else max(*counts, min(sum(counts), rejected_at_most((*client, api), max(counts), context) or sum(counts)))
             for client, counts in of_client.items()
         ]
         yield HurtRequests(api, error, max(sums) if error in OF_HOSTS else sum(sums))
+
+
+def rejected_at_most(asks: Asks, least: int, context: CardContext) -> int:
+    """Requests that came to nothing; if one topic alone was rejected more often than that, the rest of those requests
+    was granted.
+    """
+    in_vain = context.in_vain[asks]
+    return in_vain if in_vain >= least else context.asked[asks]
 
 
 def unhurt(entry: Entry, context: CardContext) -> str:

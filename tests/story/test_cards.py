@@ -331,6 +331,8 @@ def test_a_request_that_names_several_topics_is_counted_once():
     assert impact(card, 1) == "7 fetches rejected (TOPIC_AUTHORIZATION_FAILED) · 1 of 1 client"
     (card,) = cards(found_of, harms, activities=[activity("Fetch", "reads", 2, 40, **me)])
     assert impact(card, 1).startswith("20 fetches rejected"), "each topic may be at a broker of its own"
+    (card,) = cards(found_of, harms, activities=[activity("Fetch", "reads", 9, 0, **me)])
+    assert impact(card, 1).startswith("9 fetches rejected"), "each of them grants another topic"
 
 
 def test_the_fix_and_the_evidence_are_about_the_topic_of_the_headline():
