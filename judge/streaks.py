@@ -119,9 +119,16 @@ def refused_in_part(outcomes: Outcomes, bad: Collection[int], settings: Settings
     return longest_of(replace(one, ended=one.last_ns < last_ns) for one in long)
 
 
-def refused_partition(refused: Outcomes, requests: Outcomes, settings: Settings, step: str) -> Streak | None:
+def refused_partition(
+    refused: Outcomes,
+    requests: Outcomes,
+    settings: Settings,
+    step: str,
+    is_harmless: Callable[[Streak, Outcomes], bool],
+) -> Streak | None:
     """The longest time in which a good part of a client's requests was rejected for one of its partitions, whatever the
     same responses grant for others. `refused`: errors by partition; `requests`: those of the same API and server.
+    `is_harmless`: of such a time, and what came of the partition.
     """
     if SUCCESS not in requests:
         return None  # all of them are rejected
@@ -144,7 +151,8 @@ def refused_partition(refused: Outcomes, requests: Outcomes, settings: Settings,
             if (granted := sum(run.count for run in runs) - failed[slot]) > 0:
                 first_ns, until_ns = min(run.first_ns for run in runs), max(run.last_ns for run in runs)
                 of_part.add(SUCCESS, slot, OTHERS, Run(granted, first_ns, until_ns))
-        if streak := refused_in_part(of_part, of_part.errors(), settings, step):
+        streak = refused_in_part(of_part, of_part.errors(), settings, step)
+        if streak is not None and not is_harmless(streak, of_part):
             found.append(replace(streak, ended=streak.last_ns + ASKS_AGAIN_NS < last_ns))
     return longest_of(found)
 

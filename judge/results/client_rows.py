@@ -37,7 +37,7 @@ from wirecheck.judge.checks.outages import (
 from wirecheck.judge.checks.shapes import gathered, known_addresses, with_former, with_unseen
 from wirecheck.judge.checks.versions import version_rejected
 from wirecheck.judge.claims.claim import ZERO, Claim, Subject
-from wirecheck.judge.claims.outcomes import HARMLESS, OTHERS, SUCCESS, Part
+from wirecheck.judge.claims.outcomes import HARMLESS, OTHERS, SUCCESS, Outcomes, Part
 from wirecheck.judge.ledger.connection_sums import summed
 from wirecheck.judge.not_rejections import is_protocols_own
 from wirecheck.judge.results.finding import Side, first_of, last_of
@@ -601,7 +601,11 @@ def of_one_partition(claim: Claim, who: Who, group: Group, context: CheckContext
     client_id, host, api = who
     every = context.by("api endpoint", "activity", group, "client", client_id or "", host)
     requests = together(every.get((api, claim["endpoint"]), ()))
-    return refused_partition(claim.outcomes, requests, context.settings, STEP_OF.get(api, ""))
+
+    def is_of_splits(part: Streak, outcomes: Outcomes) -> bool:
+        return is_split(api, part, outcomes) and may_split(client_of(claim), context)
+
+    return refused_partition(claim.outcomes, requests, context.settings, STEP_OF.get(api, ""), is_of_splits)
 
 
 def served_by_others(claim: Claim, of_topic: Iterable[Claim]) -> Claim:

@@ -127,6 +127,24 @@ def test_a_partition_that_is_rejected_seldom_or_for_a_moment_hurts_no_writer(nam
     assert [row for row in harms(lab) if row["level"] == HURT] == [], name
 
 
+@pytest.mark.parametrize("by_id", [True, False])
+@pytest.mark.parametrize(("library", "again", "hurt"), [
+    ("apache-kafka-java", 2, []),
+    ("apache-kafka-java", 0, [HURT]),
+    ("librdkafka", 2, [HURT]),
+])  # fmt: skip
+def test_batches_of_one_partition_that_are_split_hurt_no_writer(library, again, hurt, by_id):
+    """Each request to 20 partitions has a batch that is too large for the last one, which is sent again in halves."""
+    lab = Lab()
+    lab.metadata(1, [("orders", ID_1)], partitions=20)
+    talk = lab.talk(B1, "writer")
+    talk.ask(1, "ApiVersions", 3, {"clientSoftwareName": library, "clientSoftwareVersion": "1"}, {"apiKeys": []})
+    for at in range(2, 82, 2):
+        writes_many(lab, [at], lambda at: True, by_id=by_id, error=10, talk=talk)
+        writes_many(lab, [at + 0.1 * half for half in range(1, again + 1)], lambda at: False, by_id=by_id, talk=talk)
+    assert [row["level"] for row in harms(lab)] == hurt
+
+
 def test_a_partition_that_is_written_again_recovered():
     lab = Lab()
     lab.metadata(1, [("orders", ID_1)], partitions=20)
