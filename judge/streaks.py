@@ -124,10 +124,13 @@ def refused_partition(
     requests: Outcomes,
     settings: Settings,
     step: str,
+    *,
+    served_ns: Callable[[int], int],
     is_harmless: Callable[[Streak, Outcomes], bool],
 ) -> Streak | None:
     """The longest time in which a good part of a client's requests was rejected for one of its partitions, whatever the
-    same responses grant for others. `refused`: errors by partition; `requests`: those of the same API and server.
+    same responses grant for others. `refused`: errors by partition; `requests`: those of the same API and server, any
+    of which may have asked for the partition, and was granted it if the server served it to anyone since (`served_ns`).
     `is_harmless`: of such a time, and what came of the partition.
     """
     if SUCCESS not in requests:
@@ -147,9 +150,11 @@ def refused_partition(
                     failed[slot] += parts[part].count
         if failed.total() < settings.stuck_answers:
             continue
+        served_until_ns = served_ns(part)
         for slot, runs in asked.items():
-            if (granted := sum(run.count for run in runs) - failed[slot]) > 0:
-                first_ns, until_ns = min(run.first_ns for run in runs), max(run.last_ns for run in runs)
+            first_ns, until_ns = min(run.first_ns for run in runs), max(run.last_ns for run in runs)
+            granted = sum(run.count for run in runs) - failed[slot]
+            if granted > 0 and first_ns <= served_until_ns:
                 of_part.add(SUCCESS, slot, OTHERS, Run(granted, first_ns, until_ns))
         streak = refused_in_part(of_part, of_part.errors(), settings, step)
         if streak is not None and not is_harmless(streak, of_part):

@@ -46,6 +46,7 @@ from wirecheck.judge.results.topic_rows import integers, known
 from wirecheck.judge.split_batches import is_split, may_split
 from wirecheck.judge.streaks import (
     ASKS_AGAIN_NS,
+    LOSES_NOTHING,
     SENT_ELSEWHERE,
     Streak,
     is_never,
@@ -193,6 +194,11 @@ OUTCOMES_BY_ID = frozenset({"Fetch", "Produce", "ShareFetch", "OffsetFetch", "Tx
 """Requests of which a topic ID's own harm is made (`claims/extract/uses.py`): of commits by ID only the ledger counts
 the successes.
 """
+
+
+SERVES = frozenset({"Produce", "Fetch", "ListOffsets", "OffsetForLeaderEpoch"})
+"""Requests that show which server serves a partition (`claims/extract/replicas.py`)."""
+ANY_TIME_NS = 1 << 62
 
 
 class RefusedTopic(NamedTuple):
@@ -602,10 +608,17 @@ def of_one_partition(claim: Claim, who: Who, group: Group, context: CheckContext
     every = context.by("api endpoint", "activity", group, "client", client_id or "", host)
     requests = together(every.get((api, claim["endpoint"]), ()))
 
-    def is_of_splits(part: Streak, outcomes: Outcomes) -> bool:
-        return is_split(api, part, outcomes) and may_split(client_of(claim), context)
+    def is_harmless(part: Streak, outcomes: Outcomes) -> bool:
+        lossless = LOSES_NOTHING.issuperset(part.errors)
+        return lossless or (is_split(api, part, outcomes) and may_split(client_of(claim), context))
 
-    return refused_partition(claim.outcomes, requests, context.settings, STEP_OF.get(api, ""), is_of_splits)
+    def served_ns(partition: int) -> int:
+        about = ("id", claim["topic_id"]) if claim.kind == "refused" else ("name", claim["name"])
+        served = context.by("partition endpoint", "serves", group, *about).get((partition, claim["endpoint"]), ())
+        return max((one.peak["latest"] for one in served), default=0) if api in SERVES else ANY_TIME_NS
+
+    return refused_partition(claim.outcomes, requests, context.settings, STEP_OF.get(api, ""),
+                             served_ns=served_ns, is_harmless=is_harmless)  # fmt: skip
 
 
 def served_by_others(claim: Claim, of_topic: Iterable[Claim]) -> Claim:

@@ -179,12 +179,12 @@ HARMS = ResultTable(
     rows={"id": "client_rows.harms_of_id", "client": "client_rows.harms_of_client"},
     reads={
         "id": "id:refused! id:use id:binding name:binding link:missing client:client client:software"
-        " client:activity link:midway",
+        " client:activity link:midway id:serves",
         "client": "client:client client:named_answer client:refused client:activity client:overdue client:leaderless"
         " client:unknown_topic client:denied_topic client:entry server:address link:answered"
         " link:missing id:binding id:use id:partition name:binding name:unnumbered link:closed_after"
         " client:closed_on client:request_version client:software client:version_error server:advertised"
-        " server:accepts link:unanswered link:midway name:written id:written",
+        " server:accepts link:unanswered link:midway name:written id:written name:serves",
     },
     order_by=("first_seen", "client_id", "topic", "api"),
     news=itemgetter("level", "topic", "errors", "brokers", "first_seen", "recovered"),

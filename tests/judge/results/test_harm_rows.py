@@ -6,10 +6,10 @@ from tests.judge.lab import B1, B2, B3, CLUSTER, ID_1, ID_2, ID_3, Lab, lacks, n
 from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT
 from wirecheck.judge.checks.shapes import gathered
 from wirecheck.judge.claims.claim import Claim, Sighting
-from wirecheck.judge.claims.extract import error_answers, uses
+from wirecheck.judge.claims.extract import error_answers, replicas, uses
 from wirecheck.judge.claims.outcomes import SLOT_NS, SUCCESS, WAITED, Run, single
 from wirecheck.judge.results import client_rows
-from wirecheck.judge.results.client_rows import HURT, OUTCOMES_BY_ID
+from wirecheck.judge.results.client_rows import HURT, OUTCOMES_BY_ID, SERVES
 
 UNKNOWN_TOPIC_ID, NOT_LEADER, OFFSET_METADATA_TOO_LARGE = 100, 6, 12
 
@@ -593,6 +593,7 @@ def test_groups_whose_coordinator_moves_or_that_are_gone_hurt_no_client():
 def test_the_harms_of_a_topic_id_are_those_of_which_successes_are_claims_too():
     of_clients = {api for api, *_ in error_answers.CLIENTS_ANSWERS}
     assert of_clients & {api for api, _ in uses.ANSWERS} == OUTCOMES_BY_ID
+    assert {api for api, *_ in replicas.PARTITION_ANSWERS} == SERVES
 
 
 def asks_in_vain(lab, names, *, talk=None, every=2, until=100, brokers=None):
