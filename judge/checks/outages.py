@@ -82,13 +82,16 @@ def without_coordinator(claims: Iterable[Claim]) -> Streak | None:
     return longest_of(found)
 
 
-def without_leader(answers: Iterable[Claim], by_name: Iterable[Claim], states: Iterable[Claim]) -> dict[int, Streak]:
-    """By partition the longest time in which a client got answers that it had no leader, by all brokers together.
+def without_leader(
+    answers: Iterable[Claim], by_name: Iterable[Claim], states: Iterable[Claim], error: int = LEADER_NOT_AVAILABLE
+) -> dict[int, Streak]:
+    """By partition the longest time in which a client got answers that it had no leader, by all brokers together; or
+    another error, such as that its leader has no listener that the client can use.
 
     `by_name`: how its requests about the topic were answered; a write or read that succeeds meanwhile breaks the time.
     `states`: what is known of the partitions; a new leader in a Metadata response ends it.
     """
-    refused, no_leader = together(answers), {LEADER_NOT_AVAILABLE}
+    refused, no_leader = together(answers), {error}
     accepted = together(claim for claim in by_name if claim["api"] in WRITES_AND_READS)
     led: dict[int, list[int]] = {}
     for state in states:

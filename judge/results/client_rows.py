@@ -199,6 +199,7 @@ the successes.
 SERVES = frozenset({"Produce", "Fetch", "ListOffsets", "OffsetForLeaderEpoch"})
 """Requests that show which server serves a partition (`claims/extract/replicas.py`)."""
 ANY_TIME_NS = 1 << 62
+LISTENER_NOT_FOUND = 72
 
 
 class RefusedTopic(NamedTuple):
@@ -527,11 +528,17 @@ def harm_without_leader(
     about = ("id", topic.topic_id) if topic.topic_id else ("name", topic.name or "")
     states = context.claims("partition" if topic.topic_id else "unnumbered", group, *about)
     found: dict[str, dict[int, Streak]] = {}
-    for number, one in without_leader(claims, by_name, states).items():
+    code, waits_for = LEADER_NOT_AVAILABLE, without_leader(claims, by_name, states)
+    if not waits_for:  # others, who came by another listener, are answered which broker leads
+        code, waits_for = LISTENER_NOT_FOUND, without_leader(claims, by_name, (), LISTENER_NOT_FOUND)
+    for number, one in waits_for.items():
         if one.count < BRIEF_ANSWERS or not (used or waits_for_a_leader(one)):
             continue
-        led = (state for state in states if state["partition"] == number and state["leader"] >= 0)
-        ended = any(state.last_word.ts_ns > one.last_ns for state in led)
+        if code == LEADER_NOT_AVAILABLE:
+            led = (state for state in states if state["partition"] == number and state["leader"] >= 0)
+            ended = any(state.last_word.ts_ns > one.last_ns for state in led)
+        else:
+            ended = last_asked_ns(claims[0], group, context) > one.last_ns + ASKS_AGAIN_NS
         level = HURT if one.is_long(context.settings) else BRIEFLY
         found.setdefault(level, {})[number] = replace(one, ended=ended)
     if not found:
@@ -541,8 +548,14 @@ def harm_without_leader(
     without = (state for state in states if state["partition"] in of_level and state["leader"] < 0)
     replicas = {broker for state in without for broker in integers(state["replicas"])}
     who, waited = (claims[0]["client_id"], claims[0]["host"], METADATA), [*of_level.values()]
-    error, count = [named(LEADER_NOT_AVAILABLE)], max(streak.count for streak in waited)
+    error, count = [named(code)], max(streak.count for streak in waited)
     return Harm(who, topic, claims, level, waited, [*of_level], error, count, longest_ms(waited), sorted(replicas))
+
+
+def last_asked_ns(of: Claim, group: Group, context: CheckContext) -> int:
+    """When a client was answered with metadata last."""
+    every = context.by("api", "activity", group, "client", of["client_id"] or "", of["host"])
+    return last_accepted_ns(every.get((METADATA,), ()))
 
 
 def by_client(claims: Iterable[Claim]) -> Uses:

@@ -19,7 +19,9 @@ from wirecheck.judge.claims.claim import METADATA_LOG, RESERVED
 from wirecheck.judge.claims.extract.replicas import PARTITION_ANSWERS
 from wirecheck.judge.claims.reduce import Rows
 
-UNKNOWN_TOPIC, LEADER_NOT_AVAILABLE, NOT_CONTROLLER, INCONSISTENT_CLUSTER_ID = 3, 5, 41, 104
+UNKNOWN_TOPIC, NOT_CONTROLLER, INCONSISTENT_CLUSTER_ID = 3, 41, 104
+WITHOUT_LEADER = (5, 72)
+"""LEADER_NOT_AVAILABLE; LISTENER_NOT_FOUND: the leader has no listener of the name by which the client asks."""
 DENIED = (17, 29)
 """INVALID_TOPIC_EXCEPTION, TOPIC_AUTHORIZATION_FAILED: what a client gets before it writes or reads a topic at all."""
 RAFT = tuple((api, "") for api in ("Fetch", "FetchSnapshot", "Vote", "BeginQuorumEpoch", "EndQuorumEpoch"))
@@ -96,12 +98,12 @@ def metadata_requests(topics: Lines) -> Iterator[Rows]:
 
 
 def leaderless(partitions: Lines) -> Rows:
-    """Who is answered that a partition has no leader, by partition; whether it asked for topics by name."""
+    """Who is answered that a partition has no leader, or none for its listener; whether it asked for topics by name."""
     error = partitions["error_code"]
     asked = partitions.batch.lines("Metadata", "request", "topics")
     named = np.isin(partitions.partner, asked.message if asked else np.empty(0, np.int64))
     key = ["@who", "name", "topic_id" if partitions.has("topic_id") else "-"]
-    where = error == LEADER_NOT_AVAILABLE
+    where = np.isin(error, WITHOUT_LEADER)
     peak = {"named": named.astype(np.int64)}
     return partitions.states(
         "leaderless", key, where, error=error, apart=partitions.column("partition_index"), peak=peak

@@ -177,11 +177,11 @@ def test_reads_by_id_between_two_bursts_of_errors_by_name_part_them():
     assert levels(lab) == [("reader", "briefly", 6, True)]
 
 
-def answers_without_leader(lab, times, *, client_id="writer", partition=0, server=B1, led=None):
+def answers_without_leader(lab, times, *, client_id="writer", partition=0, server=B1, led=None, error=5):
     """Metadata answers that a partition of orders has no leader, or, where `led` is true, that it has one."""
     talk = lab.talk(server, client_id)
     for at in times:
-        leader = {"leaderId": 2, "errorCode": 0} if led else {"leaderId": -1, "errorCode": 5}
+        leader = {"leaderId": 2, "errorCode": 0} if led else {"leaderId": -1, "errorCode": error}
         row = {"partitionIndex": partition, "leaderEpoch": 4, "replicaNodes": [2], "isrNodes": [2], **leader}
         topic = {"errorCode": 0, "name": "orders", "topicId": ID_1, "partitions": [row]}
         nodes = [{"nodeId": n, "host": f"10.0.0.{n}", "port": 9092} for n in (1, 2)]
@@ -204,6 +204,29 @@ def test_a_client_that_finds_no_leader_is_hurt_and_a_monitor_is_not():
     )
     assert (row["topic"], row["partitions"], row["brokers"], row["count"]) == ("orders", [0], [2], 12)
     assert (row["blocked_ms"], row["recovered"]) == (44_000, False)
+
+
+LISTENER_NOT_FOUND = 72
+
+
+@pytest.mark.parametrize(
+    ("until", "led", "found"),
+    [
+        (50, [], [("writer", HURT, 12, False)]),
+        (50, [64], [("writer", HURT, 12, True)]),
+        (18, [22], []),
+    ],
+    ids=["for ever", "until the broker has it", "a restart"],
+)
+def test_a_leader_without_a_listener_for_a_client_hurts_it_though_others_find_it(until, led, found):
+    """An administrator comes by a listener that all brokers have."""
+    lab = Lab()
+    produces(lab, [1], "orders")
+    answers_without_leader(lab, range(2, until, 4), error=LISTENER_NOT_FOUND)
+    answers_without_leader(lab, led, led=True)
+    answers_without_leader(lab, range(3, 80, 5), led=True, client_id="administrator")
+    assert levels(lab) == found
+    assert all(row["errors"] == ["LISTENER_NOT_FOUND"] for row in harms(lab))
 
 
 def test_a_leader_that_is_found_ends_it():
