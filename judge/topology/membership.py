@@ -162,7 +162,7 @@ class Membership:
         listed = {host for one in rivals.members for host in self.words[one].hosts - {host_of(one[0])}}
         if len(hosts & listed) < LEAST_RIVALS:
             return
-        near = {*rivals.hosts}
+        near = rivals.hosts - self.cores[cluster_id].hosts
         left = {one: self.words[one] for one in others - rivals.members}
         rivals.members |= {
             one for one, words in left.items() if host_of(one[0]) in near or not near.isdisjoint(words.hosts)

@@ -8,6 +8,7 @@ unauthenticated, nor is one that only uses an old version (VER001) or belongs to
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, NamedTuple
 
 from wirecheck.decode.api_names import BETWEEN_BROKERS, key_of, keys, name_of, newest
@@ -126,25 +127,23 @@ class Servers:
         `at_host`: all that state any, by their host.
         """
         lists: dict[str, set[str]] = defaultdict(set)
-        since_ns: dict[str, int] = {}
+        spans: dict[str, tuple[int, int]] = {}
         for endpoint in endpoints:
-            lists[host_of(endpoint)].update(claim["address"] for claim in self.addresses[endpoint])
+            host = host_of(endpoint)
+            lists[host].update(claim["address"] for claim in self.addresses[endpoint])
             for claim in self.addresses[endpoint]:
-                host = host_of(endpoint)
-                since_ns[host] = min(claim.first.ts_ns, since_ns.get(host, claim.first.ts_ns))
-        by_others = Counter(to for host, named in lists.items() for to in {*map(host_of, named)} - {host})
-        most = max((by_others[host] for host in lists), default=0)
-        found, members = {host for host in lists if by_others[host] == most}, set[str]()
-        if named := since_ns.keys() & by_others:
-            found.add(min(named, key=lambda host: (since_ns[host], host)))
+                since_ns, until_ns = spans.get(host, (claim.first.ts_ns, claim.last.ts_ns))
+                spans[host] = min(claim.first.ts_ns, since_ns), max(claim.last.ts_ns, until_ns)
         to = {host: {*map(host_of, named)} - {host} for host, named in lists.items()}
-        found |= {host for host, named in to.items() if sum(host in to.get(other, ()) for other in named) >= PAIR}
-        addresses = set().union(*(at_host[host] for host in found))
-        while found:
-            members |= found
-            addresses.update(*(lists[host] for host in found))
-            found = {*map(host_of, addresses)} & lists.keys() - members
-        return addresses
+        by_others = Counter(chain.from_iterable(to.values()))
+        most = max((by_others[host] for host in lists), default=0)
+        found = {host for host in lists if by_others[host] == most}
+        refused = disowned(to, spans, reached(to, found))
+        if named := (spans.keys() & by_others.keys()) - refused:
+            found.add(min(named, key=lambda host: (spans[host][0], host)))
+        pairs = {host for host, named in to.items() if sum(host in to.get(other, ()) for other in named) >= PAIR}
+        members = reached(to, found | (pairs - refused))
+        return set[str]().union(*(at_host[host] for host in members), *(lists[host] for host in members))
 
     def unnamed(self) -> Iterator[str]:
         """Endpoints that state the ClusterId of members, or what only that cluster has, none of whom names their host.
@@ -222,6 +221,26 @@ class Servers:
         yield endpoint
         named = {claim["address"] for claim in self.addresses[endpoint]}
         yield from (address for address in named if address in self.addresses)
+
+
+def reached(to: Mapping[str, set[str]], found: Iterable[str]) -> set[str]:
+    """These hosts, and those with lists that their lists name, however far. `to`: by host whom it names."""
+    reached, left = set[str](), {*found}
+    while left:
+        reached |= left
+        left = set[str]().union(*(to.get(host, ()) for host in left)) & to.keys() - reached
+    return reached
+
+
+def disowned(to: Mapping[str, set[str]], spans: Mapping[str, tuple[int, int]], core: set[str]) -> set[str]:
+    """Hosts that name members of the core, none of which names them, though some were asked later. Servers that list
+    one another *and* the true brokers are no members by that.
+    """
+    return {
+        host
+        for host, named in to.items()
+        if host not in core and any(spans[one][1] >= spans[host][0] + NAMED_NS for one in named & core & spans.keys())
+    }
 
 
 class MemberFacts(NamedTuple):

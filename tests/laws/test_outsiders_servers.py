@@ -187,3 +187,37 @@ def test_two_servers_that_list_one_another_are_no_listener_of_members(capture, t
     found = after(name, clients, tmp_path)
     assert findings_of(found) == findings_of(before)
     assert cards_of(found) == cards_of(before)
+
+
+@pytest.mark.parametrize("share", [0, 1 / 3])
+@pytest.mark.parametrize("api", ["Metadata", "DescribeCluster"])
+@pytest.mark.parametrize("ids", ["of members", "of their own"])
+@pytest.mark.parametrize("count", [3, MANY])
+def test_servers_that_list_one_another_and_the_brokers_change_nothing(capture, count, ids, api, share, tmp_path):  # noqa: F811
+    """The brokers go on without naming them."""
+    name, before = capture
+    of = CLUSTERS[name]
+    true = brokers_of(of)
+    hosts = [f"{OUTSIDE}{40 + number}" for number in range(count)]
+    listed = [{"nodeId": 50 + n, "host": host, "port": PORT} for n, host in enumerate(hosts)] + true
+    known = {topic: topic_id for topic, topic_id in of.topics.items() if topic != RECREATED}
+    answer = metadata(of, listed, known if ids == "of members" else dict.fromkeys(of.topics, ID_2))
+    numbers = [broker["nodeId"] for broker in true]
+    for topic in answer["topics"]:
+        state = {"errorCode": 0, "partitionIndex": 0, "leaderId": numbers[1], "leaderEpoch": 1}
+        topic["partitions"] = [{**state, "replicaNodes": numbers, "isrNodes": numbers}]
+    answers = {
+        "Metadata": (12, {"topics": None}, answer),
+        "DescribeCluster": (1, {"endpointType": 1}, {
+            "errorCode": 0, "endpointType": 1, "clusterId": of.cluster_id, "controllerId": 50,
+            "brokers": [{**one, "brokerId": one["nodeId"]} for one in listed],
+        }),
+    }  # fmt: skip
+    clients = []
+    for number in range(ASKED * count):
+        own = Client(of, (hosts[number % count], PORT), "app", number, share)
+        own.ask(api, *answers[api], number // count)
+        clients.append(own)
+    found = after(name, clients, tmp_path)
+    assert findings_of(found) == findings_of(before)
+    assert cards_of(found) == cards_of(before)
