@@ -142,8 +142,8 @@ class Servers:
         if named := (spans.keys() & by_others.keys()) - refused:
             found.add(min(named, key=lambda host: (spans[host][0], host)))
         pairs = {host for host, named in to.items() if sum(host in to.get(other, ()) for other in named) >= PAIR}
-        members = reached(to, found | (pairs - refused))
-        return set[str]().union(*(at_host[host] for host in members), *(lists[host] for host in members))
+        found |= pairs - refused
+        return set[str]().union(*(at_host[host] for host in found), *(lists[host] for host in reached(to, found)))
 
     def unnamed(self) -> Iterator[str]:
         """Endpoints that state the ClusterId of members, or what only that cluster has, none of whom names their host.
