@@ -8,7 +8,6 @@ Rule: only a client that is hurt counts, and only by errors that are not the pro
 on a card, and no card is beside a client of which it speaks.
 """
 
-import shlex
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -66,7 +65,7 @@ def telling(errors: Sequence[str], api: str) -> Sequence[str]:
 def meant(errors: Sequence[str], api: str, topic: str | None) -> dict[str, str]:
     """What the errors mean, and what to do about them."""
     meanings = [meaning for error in telling(errors, api) if (meaning := meaning_of(error, api))]
-    actions = dict.fromkeys(one.action.replace("TOPIC", shlex.quote(topic or "TOPIC")) for one in meanings)
+    actions = dict.fromkeys(one.action_for(topic) for one in meanings)
     return {"action": " ".join(actions), "means": "; ".join(in_a_sentence(one.means) for one in meanings)}
 
 

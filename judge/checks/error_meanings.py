@@ -19,6 +19,10 @@ class ErrorMeaning(NamedTuple):
     action: str
     """What to do, in one or two sentences."""
 
+    def action_for(self, topic: str | None) -> str:
+        """With the topic in its commands, as far as it is known."""
+        return self.action.replace("TOPIC", shlex.quote(topic or "TOPIC"))
+
 
 @cache
 def by_api() -> Mapping[tuple[str, str], ErrorMeaning]:
@@ -43,7 +47,7 @@ def error_causes() -> Mapping[str, tuple[str, ...]]:
 def denial_action(error: str, api: str, topic: str | None = None) -> str:
     """What gives a client a right that it does not have; empty for an error that denies none."""
     meaning = meaning_of(error, api) if error.endswith("AUTHORIZATION_FAILED") else None
-    return meaning.action.replace("TOPIC", shlex.quote(topic or "TOPIC")) if meaning else ""
+    return meaning.action_for(topic) if meaning else ""
 
 
 def meaning_of(error: str, api: str) -> ErrorMeaning | None:
