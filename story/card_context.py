@@ -77,19 +77,13 @@ class CardContext:
         return cluster is None or self.servers.get(ends_of(connection)[1], cluster) == cluster
 
     @cached_property
-    def in_vain(self) -> Counter[Asks]:
-        """How many requests came to nothing."""
-        found = Counter[Asks]()
+    def requests(self) -> Mapping[Asks, tuple[int, int]]:
+        """How many came to nothing, and how many there were, also those of which a part is granted."""
+        found: dict[Asks, tuple[int, int]] = {}
         for one in self.activities:
-            found[one.client_id, one.address, one.api] += one.rejected + one.given_up + one.closed
-        return found
-
-    @cached_property
-    def asked(self) -> Counter[Asks]:
-        """How many requests there were, also those of which a part is granted."""
-        found = Counter[Asks]()
-        for one in self.activities:
-            found[one.client_id, one.address, one.api] += one.requests
+            asks = one.client_id, one.address, one.api
+            in_vain, every = found.get(asks, (0, 0))
+            found[asks] = in_vain + one.rejected + one.given_up + one.closed, every + one.requests
         return found
 
     @cached_property

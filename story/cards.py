@@ -237,14 +237,12 @@ class CardFacts:
     @cached_property
     def finding(self) -> Finding:
         """Of the entry the first; where each topic of a client is one, that with which the headline begins."""
-        every, worst = (
-            [self.context.findings[name] for name in self.entry.findings],
-            next(iter(self.harmed.clients), None),
-        )
-        if worst is None or every[0].code != REFUSED:
-            return every[0]
-        mine = (one for one in every if one.topic == worst.topic and worst.client_id in one.client_ids)
-        return next(mine, every[0])
+        first = self.context.findings[self.entry.findings[0]]
+        if first.code != REFUSED or not self.harmed.clients:
+            return first
+        worst = self.harmed.clients[0]
+        every = map(self.context.findings.__getitem__, self.entry.findings)
+        return next((one for one in every if one.topic == worst.topic and worst.client_id in one.client_ids), first)
 
     @cached_property
     def stale(self) -> list[int]:
@@ -336,8 +334,8 @@ def rejected_at_most(asks: Asks, least: int, context: CardContext) -> int:
     """Requests that came to nothing; if one topic alone was rejected more often than that, the rest of those requests
     was granted.
     """
-    in_vain = context.in_vain[asks]
-    return in_vain if in_vain >= least else context.asked[asks]
+    in_vain, every = context.requests.get(asks, (0, 0))
+    return in_vain if in_vain >= least else every
 
 
 def unhurt(entry: Entry, context: CardContext) -> str:
