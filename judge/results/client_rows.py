@@ -590,8 +590,9 @@ def refusals(one: Refused, topic: RefusedTopic, group: Group, context: CheckCont
     every = ((claim, perhaps is claim, worst(perhaps, context)) for claim, perhaps in answers)
     found = [(pair[0], pair[1] if whole else as_known(pair[1], claim), claim) for claim, whole, pair in every if pair]
     hurt_at = {claim["endpoint"] for of, _, claim in found if of == HURT}
-    apart = ((claim, of_one_partition(claim, one.who, group, context)) for claim in one.refusals)
-    found += [(HURT, streak, claim) for claim, streak in apart if streak and claim["endpoint"] not in hurt_at]
+    elsewhere = (claim for claim in one.refusals if claim["endpoint"] not in hurt_at)
+    apart = ((claim, of_one_partition(claim, one.who, group, context)) for claim in elsewhere)
+    found += [(HURT, streak, claim) for claim, streak in apart if streak]
     level = HURT if any(of == HURT for of, *_ in found) else BRIEFLY
     settled_ns = last_accepted_ns(of_topic) - ASKS_AGAIN_NS
     where = {
@@ -630,8 +631,10 @@ def of_one_partition(claim: Claim, who: Who, group: Group, context: CheckContext
         served = context.by("partition endpoint", "serves", group, *about).get((partition, claim["endpoint"]), ())
         return max((one.peak["latest"] for one in served), default=0) if api in SERVES else ANY_TIME_NS
 
-    return refused_partition(claim.outcomes, requests, context.settings, STEP_OF.get(api, ""),
-                             served_ns=served_ns, is_harmless=is_harmless)  # fmt: skip
+    step = STEP_OF.get(api, "")
+    return refused_partition(
+        claim.outcomes, requests, context.settings, step, served_ns=served_ns, is_harmless=is_harmless
+    )
 
 
 def served_by_others(claim: Claim, of_topic: Iterable[Claim]) -> Claim:
