@@ -123,8 +123,8 @@ class Servers:
     def members_of(self, endpoints: Iterable[str], at_host: Mapping[str, set[str]]) -> set[str]:
         """The addresses of members, as far as they are known: the servers that most others name are members, so are
         those that listed one another first, those that list one another and are more than a pair, and whom they name:
-        two clusters with one ClusterId have members each. `endpoints`: those that state their ClusterId;
-        `at_host`: all that state any, by their host.
+        two clusters with one ClusterId have members each, unless one names the other, which is none by that.
+        `endpoints`: those that state their ClusterId; `at_host`: all that state any, by their host.
         """
         lists: dict[str, set[str]] = defaultdict(set)
         spans: dict[str, tuple[int, int]] = {}
@@ -141,8 +141,8 @@ class Servers:
         refused = disowned(to, spans, reached(to, found))
         if named := (spans.keys() & by_others.keys()) - refused:
             found.add(min(named, key=lambda host: (spans[host][0], host)))
-        pairs = {host for host, named in to.items() if sum(host in to.get(other, ()) for other in named) >= PAIR}
-        found |= pairs - refused
+        mutual = {host for host, named in to.items() if sum(host in to.get(other, ()) for other in named) >= PAIR}
+        found |= mutual - refused
         return set[str]().union(*(at_host[host] for host in found), *(lists[host] for host in reached(to, found)))
 
     def unnamed(self) -> Iterator[str]:
@@ -225,11 +225,11 @@ class Servers:
 
 def reached(to: Mapping[str, set[str]], found: Iterable[str]) -> set[str]:
     """These hosts, and those with lists that their lists name, however far. `to`: by host whom it names."""
-    reached, left = set[str](), {*found}
+    every, left = set[str](), {*found}
     while left:
-        reached |= left
-        left = set[str]().union(*(to.get(host, ()) for host in left)) & to.keys() - reached
-    return reached
+        every |= left
+        left = set[str]().union(*(to.get(host, ()) for host in left)) & to.keys() - every
+    return every
 
 
 def disowned(to: Mapping[str, set[str]], spans: Mapping[str, tuple[int, int]], core: set[str]) -> set[str]:
