@@ -54,7 +54,6 @@ from wirecheck.wording import number_list
 
 DELETE, DELETE_TOPICS = "delete", "DeleteTopics"
 NO_ID = frozenset({None, ZERO})
-LEADER_NOT_AVAILABLE = 5
 RENUMBERED = "its partitions continue with their leader epochs under another ID"
 LOST = "the controller names it without an ID"
 
@@ -87,7 +86,8 @@ def fewer(topic: Topic, old: History, new: History, context: CheckContext) -> st
     One that has no leader is there, and no answer gives its state.
     """
     waits = (c for c in context.claims("leaderless", topic.group, "name", topic.name) if c["topic_id"] != old.topic_id)
-    without_leader = together(waits).parts({LEADER_NOT_AVAILABLE})
+    answers = together(waits)
+    without_leader = answers.parts(answers.codes())
     if not new.listed or OTHERS in without_leader or not old.listed - new.listed - without_leader:
         return ""
     return f" with {len(new.listed):,} of {len(old.listed):,} partitions"
@@ -697,7 +697,7 @@ def undecided(found: Evidence, sides: tuple[list[Claim], list[Claim]], context: 
     """
     nodes = [{context.node(claim) for claim in claims} for claims in sides]
     less, more = sorted(nodes, key=len)
-    alone = {"alone": answering(less).removesuffix(" reports")} if len(less) == 1 < len(more) else {}
+    alone = {"alone": called(less)} if len(less) == 1 < len(more) else {}
     every = brokers_of([*sides[0], *sides[1]], context)
     return replace(found, brokers=every, words={**found.words, **alone})
 
@@ -833,9 +833,14 @@ def disagreement(
 
 
 def answering(nodes: Collection[int | str]) -> str:
+    return f"{called(nodes)} report{'s' if len(nodes) == 1 else ''}"
+
+
+def called(nodes: Collection[int | str]) -> str:
+    """Brokers by their numbers, or by their hosts where no number is known."""
     known = number_list(node for node in nodes if isinstance(node, int))
     names = ", ".join([*known, *sorted(node for node in nodes if isinstance(node, str))])
-    return f"broker {names} reports" if len(nodes) == 1 else f"brokers {names} report"
+    return f"broker{'' if len(nodes) == 1 else 's'} {names}"
 
 
 NAMES_SHOWN = 3

@@ -40,14 +40,18 @@ def tid001_fires__with_more_partitions(lab):
     assert "partitions" not in found["summary"]
 
 
-def tid001_fires__with_a_partition_that_has_no_leader(lab):
+def tid001_fires__with_a_partition_that_has_no_leader(lab, leader_error=5):
     """Its only replica is on a broker that is gone: it is there, and needs none more."""
     lab.metadata(0, [("orders", ID_1)], partitions=3)
     lab.deleted(25, "orders", ID_1)
     for at in (30, 50, 70):
-        lab.metadata(at, [("orders", ID_2)], partitions=3, leaderless=(2,))
+        lab.metadata(at, [("orders", ID_2)], partitions=3, leaderless=(2,), leader_error=leader_error)
     (found,) = lab.findings("TID001")
     assert "partitions" not in found["summary"]
+
+
+def tid001_fires__with_a_partition_whose_leader_has_no_such_listener(lab):
+    tid001_fires__with_a_partition_that_has_no_leader(lab, leader_error=72)
 
 
 def tid001_near_miss(lab):

@@ -257,6 +257,7 @@ class Lab:
         replicas=(1, 2, 3),
         partitions=1,
         leaderless=(),
+        leader_error=5,
     ):
         """topics: (name, id or None, error, leader epoch)."""
         rows = []
@@ -269,7 +270,7 @@ class Lab:
                 state = {"leaderId": leader, "leaderEpoch": epoch}
                 state |= {"replicaNodes": [*replicas], "isrNodes": [*replicas]}
                 row["partitions"] = [
-                    {"partitionIndex": number, **state, "errorCode": 5 * (number in leaderless)}
+                    {"partitionIndex": number, **state, "errorCode": leader_error * (number in leaderless)}
                     for number in range(partitions)
                 ]
             rows.append(row)
